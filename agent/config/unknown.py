@@ -17,7 +17,7 @@ from agent.text.nearest import nearest
 # Options, as (group, option), that an operator may reasonably try, and what to use instead.
 INSTEAD = {
     ("DEFAULT", "state_path"): "set [agent] state_dir instead; the agent reads nova's state_path from nova.conf",
-    ("DEFAULT", "lock_path"): "set [agent] state_dir, the lock file's folder",
+    ("DEFAULT", "lock_path"): "set [agent] state_dir instead; the agent's lock file is in that folder",
     ("database", "connection"): "put the URL of the cell database into [state] connection instead",
 }
 

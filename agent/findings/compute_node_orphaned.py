@@ -68,7 +68,7 @@ def _known(audit: AuditFacts, node: ComputeNode) -> Iterator[str]:
 
 def _provider(audit: AuditFacts, tree: DetachedTree) -> Iterator[str]:
     offered = [(each.resource_class, each.total) for provider in tree.providers for each in provider.inventories]
-    yield f"Placement has provider {tree.uuid} of the node, which offers {short_amounts(offered)}"
+    yield f"in Placement, the node's provider {tree.uuid} still offers {short_amounts(offered)}"
     if not tree.allocations:
         yield "nothing is allocated from that provider"
     consumers = _consumers(tree)
@@ -124,7 +124,7 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> Iterator[Remedy]:
         return
     yield from by_nova_compute(audit, _NOVA)
     words, command = deletion(audit.settings.access.database, "compute_nodes", node.id)
-    yield by_hand(f"delete the row in the cell database, as nova does{words}", command)
+    yield by_hand(f"mark this compute node row as deleted in the cell database{words}", command)
     yield from _of_provider(node, tree)
 
 

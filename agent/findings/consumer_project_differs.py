@@ -41,8 +41,8 @@ def _differs(record: ConsumerRecord, instance: Instance) -> bool:
 def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> Finding:
     return RULE.finding(
         audit,
-        headline=f"{short_name(instance.name)}: Placement counts this consumer's allocation on {audit.host} for "
-        "another project or user than the instance's own",
+        headline=f"{short_name(instance.name)}: Placement records a wrong project or user for this instance's "
+        f"allocation on {audit.host}",
         consumer_uuid=record.consumer_uuid,
         expected=f"instance {instance.uuid} ({instance.name}) belongs to project {instance.project_id}, "
         f"user {instance.user_id}",
@@ -55,7 +55,7 @@ def _finding(audit: AuditFacts, record: ConsumerRecord, instance: Instance) -> F
         ),
         rests_on_recorded=True,
         remedies=(
-            heal("write the instance's project and user, and keep the amounts"),
+            heal("correct the project and user in Placement, and keep the amounts"),
             by_hand(
                 "on a controller, let nova-manage correct the project and user in Placement",
                 line("nova-manage", "placement", "heal_allocations", "--instance", instance.uuid),

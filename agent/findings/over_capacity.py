@@ -161,8 +161,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     is_judged = audit.books.state_known and audit.books.host_known
     part = f" ({number_text(leaked_amount)} leaked)" if is_judged and leaked else ""
     unplaced = (
-        f"; nova does not know of {amount_text(name, overflow)} in use, and the agent cannot reserve this amount, "
-        "because the total is too small"
+        f"; the agent cannot reserve {amount_text(name, overflow)} for usage outside nova, because Placement allows no "
+        '"reserved" above the total'
         if overflow
         else ""
     )
@@ -171,8 +171,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
         headline=f"{audit.host}: {with_unit(name, used)}{part} used{place.where}, more than the capacity of "
         f"{number_text(inventory.capacity)}"
         if used > inventory.capacity
-        else f"{audit.host}: nova does not know of {with_unit(name, overflow)} in use{place.where}, and the agent "
-        "cannot reserve this amount, because the total is too small",
+        else f"{audit.host}: the agent cannot reserve {with_unit(name, overflow)}{place.where} for usage outside nova, "
+        'because Placement allows no "reserved" above the total',
         provider_uuid=place.provider_uuid,
         resource_class=name,
         expected=f"at most {amount_text(name, inventory.capacity)} used{place.where}: "
@@ -230,7 +230,7 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
         headline=f"{' and '.join(short_name(name) for _, name in instances)}: pinned to {which} of {audit.host}, "
         f"{'which is not for guests' if alone else 'which is for one guest only'}",
         subject=f"cell {cell} {' '.join(sorted(uuids))}",
-        expected=f"no guest is pinned to {which}: guests may not be pinned to this CPU"
+        expected=f"no guest is pinned to {which}, because guests must not be pinned to this CPU"
         if alone
         else f"only one guest is pinned to {which}",
         actual=f"{which} is pinned for {who}",
@@ -246,7 +246,7 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
 
 
 def _remedies(audit: AuditFacts, name: str, leaked: list[Row]) -> tuple[Remedy, ...]:
-    leaks = "remove the allocations of the leaked consumers first: the findings about them name the commands"
+    leaks = "first remove the leaked allocations: each has its own finding, which shows the command"
     servers = openstack("server", "list", "--all-projects", "--long", "--host", audit.host)
     return (
         *((by_hand(leaks),) if leaked else ()),
@@ -279,7 +279,7 @@ def _leak_text(name: str, leaked: list[Row], unlisted: int) -> str:
         hidden = f"; {amount} of this usage belongs to no consumer that Placement lists (finding usage-unlisted)"
         return hidden + (_leak_text(name, leaked, 0) if leaked else "")
     if not leaked:
-        return "; every consumer should have an allocation on this host, so the host is over-committed"
+        return "; no allocation is leaked, so the host is over-committed"
     total = amount_text(name, sum(row.recorded or 0 for row in leaked))
     who = ", ".join(f"{row.key} ({amount_text(name, row.recorded)}, {row.verdict.value})" for row in leaked)
     return f"; {total} of it belongs to {len(leaked)} consumers that should have no allocation on this host: {who}"

@@ -22,7 +22,8 @@ def _find(audit: AuditFacts) -> Findings:
             headline=f"{audit.host}: the agent cannot apply {' and '.join(problem.origins)}: {problem.why}",
             provider_uuid=problem.provider_uuid,
             subject=" ".join(problem.origins),
-            expected="at most one provider.yaml entry per provider, and none for a class whose amount the agent sets",
+            expected="each provider has at most one provider.yaml entry, and no entry has a resource class that the "
+            "agent itself reports",
             actual=f"{' and '.join(problem.origins)}: {problem.why}; the agent applies nothing from this entry",
             remedies=(
                 by_hand(f"correct {' or '.join(problem.origins)}"),

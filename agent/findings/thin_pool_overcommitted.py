@@ -34,8 +34,8 @@ def _finding(audit: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) 
     times = f", {number_text(factor)} times the pool size" if factor else ""
     return RULE.finding(
         audit,
-        headline=f"{pool.path}: thin volumes of {size_text(promised)} in a pool of {size_text(pool.size_bytes)} on "
-        f"{audit.host}",
+        headline=f"{pool.path}: the thin volumes together can grow to {size_text(promised)}, but the pool on "
+        f"{audit.host} has only {size_text(pool.size_bytes)}",
         resource_class="DISK_GB" if pool.group == audit.settings.disk_group else None,
         subject=pool.path,
         expected=f"the thin volumes of pool {pool.path} fit into its {pool.size_bytes} bytes "

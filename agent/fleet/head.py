@@ -70,8 +70,8 @@ def _hosts(view: FleetView) -> str:
     if view.expected is None:
         return _number(len(heard), "host", "hosts")
     strangers = sum(row.is_expected is False for row in heard)
-    known = f"{len(heard) - strangers} of {view.expected} expected"
-    return f"{known}, {strangers} not expected" if strangers else known
+    known = f"{len(heard) - strangers} of {view.expected} expected hosts seen"
+    return f"{known}, {_number(strangers, 'unexpected host', 'unexpected hosts')}" if strangers else known
 
 
 def _away(cell: CellSeen, view: FleetView) -> str:

@@ -109,7 +109,7 @@ def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
     )
     if not others:
         return None
-    return f"consumer {', '.join(others)} now has {name} on a provider, and the undo would remove {name} there"
+    return f"consumer {', '.join(others)} got an allocation of {name} after the reshape, and the undo could delete it"
 
 
 def _back(old: JournalledReshape, now: _Now) -> Reshaping:

@@ -127,7 +127,9 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
     own = [node for node in live if node.hypervisor_hostname == hostname]
     if len(own) > 1:
         rows = ", ".join(str(node.id) for node in own)
-        raise ConfigError(f"compute_nodes: several undeleted rows (id {rows}) name host {state.host}, node {hostname}")
+        raise ConfigError(
+            f"compute_nodes: several undeleted rows (id {rows}) have the same host {state.host} and node {hostname}"
+        )
     if own:
         value = _canonical(own[0].uuid)
         if value is None:
@@ -135,12 +137,12 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
         return Identity(uuid=value, origin=f"compute_nodes id {own[0].id}")
     if state.service is not None:
         others = ", ".join(node.hypervisor_hostname for node in live)
-        records = f"only compute node records for {others}, not" if others else "no compute node record"
+        only = f" (only of {others})" if others else ""
         raise ConfigError(
-            f"host {state.host} has a nova-compute service (id {state.service.id}), but {records} for {hostname}, "
-            f"and no {FILE_NAME} file: if the host was renamed, give the host its old name back or remove the service "
-            f"from nova; if not, put the uuid of this host's resource provider into a {FILE_NAME} file in the state "
-            "directory"
+            f"host {state.host} has a nova-compute service (id {state.service.id}), but no {FILE_NAME} file, and nova "
+            f"has no compute node record of {hostname}{only}. If the host was renamed, give the host its old name back "
+            "or remove the service from nova. If the host was not renamed, put the uuid of this host's resource "
+            f"provider into a {FILE_NAME} file in the state directory"
         )
     return None
 

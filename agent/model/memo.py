@@ -47,7 +47,7 @@ CACHES = MappingProxyType(
         "agent.node_record.overcommit._guest_files": "the guests' disk files that the agent must measure",
         "agent.node_record.overcommit._over_commit": "the bytes that guests may still write into their disk files",
         "agent.node_record.pci_pools.pools": "the pools of free PCI devices",
-        "agent.pages.render._environment": "the templates of HTML pages, which only commands use",
+        "agent.pages.render._environment": "the templates of HTML pages, for commands only: the daemon makes no page",
         "agent.provider_tree.diff._used": "the resource classes with allocations on each provider",
         "agent.render.documents._ledger_text": "the table of each consumer's amounts, as JSON text",
         "agent.render.documents._storage_text": "the list of what uses the storage, as JSON text",

@@ -43,10 +43,10 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PinConflict:
-    """A host CPU with a wrong pinning: several instances are pinned to it, or guests may not be pinned to it at all.
+    """A host CPU with a wrong pinning: several instances are pinned to it, or guests must not be pinned to it at all.
 
     ``cpu`` is a CPU of cell ``cell``. ``instances`` are the sorted uuids of the instances pinned to the CPU. A single
-    uuid means that guests may not be pinned to this CPU.
+    uuid means that guests must not be pinned to this CPU.
     """
 
     cell: int

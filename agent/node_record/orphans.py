@@ -74,7 +74,7 @@ def obstacle(tree: DetachedTree, name: str) -> str | None:
     if root.name != name:
         return f"the provider is named {root.name} now, not {name} like the orphaned node"
     if tree.allocations:
-        return f"{_consumers_with_classes(tree)} allocated from this provider"
+        return _allocated(tree)
     return _foreign(tree)
 
 
@@ -83,15 +83,15 @@ def _foreign(tree: DetachedTree) -> str | None:
     if nodes := sorted(p.name for p in tree.providers if p.uuid != tree.uuid and os_traits.COMPUTE_NODE in p.traits):
         return f"another compute node is in the provider's tree: {', '.join(nodes)}"
     if foreign := sorted(p.name for p in tree.providers if not p.traits & {AGENT_OWNER, RIVAL}):
-        return f"neither nova's owner trait ({RIVAL}) nor the agent's ({AGENT_OWNER}) is on {', '.join(foreign)}"
+        return f"another service may own {', '.join(foreign)}: neither trait {RIVAL} nor trait {AGENT_OWNER} is set"
     return None
 
 
-def _consumers_with_classes(tree: DetachedTree) -> str:
+def _allocated(tree: DetachedTree) -> str:
     consumers = {allocation.consumer_uuid for allocation in tree.allocations}
     classes = sorted({allocation.resource_class for allocation in tree.allocations})
-    held = "consumer has" if len(consumers) == 1 else "consumers have"
-    return f"{len(consumers)} {held} {', '.join(classes)}"
+    who = "1 consumer has" if len(consumers) == 1 else f"{len(consumers)} consumers have"
+    return f"{who} allocations from this provider: {', '.join(classes)}"
 
 
 def orphan_plan(

@@ -72,8 +72,8 @@ def _of_provider(root: Provider | None, subject: Subject) -> Doubt | None:
     if root is None or root.name == subject.node:
         return None
     return Doubt(
-        expected=f"provider {root.uuid} (identity from {subject.identity_origin}) is named {subject.node}, "
-        "as libvirt reports",
+        expected=f"libvirt reports node name {subject.node}, and this host's provider {root.uuid} has the same name "
+        f"(the uuid is from {subject.identity_origin})",
         actual=f"in Placement this provider is named {root.name}",
         stops_writes=True,
     )

@@ -87,8 +87,8 @@ def _moves(state: NovaState, instance: Instance) -> bool:
 def _not_only_here(scene: Scene, record: ConsumerRecord) -> str | None:
     """Return the reason to decline, None if there is none.
 
-    Either Placement reports no project or user for the consumer, or the consumer has a part of the flavor allocated on
-    another provider too.
+    Either Placement reports no project or user for the consumer, or the consumer also has an allocation of a class of
+    the flavor on another provider.
     """
     elsewhere = sorted(
         {
@@ -101,7 +101,7 @@ def _not_only_here(scene: Scene, record: ConsumerRecord) -> str | None:
         return "Placement reports no project or no user for this consumer, and a change must contain both"
     if not elsewhere:
         return None
-    return f"part of the flavor is allocated on provider {', '.join(elsewhere)}, so this host's part is not known"
+    return f"the instance also has an allocation on provider {', '.join(elsewhere)}, so this host's amount is not known"
 
 
 def _change(before: int, resource_class: str, after: int) -> str:

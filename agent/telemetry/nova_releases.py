@@ -23,7 +23,7 @@ _NEWER = "newer than OpenStack 2026.2, not tested"
 # From this service version on, the table of migrations in nova's database has more indexes (``_INDEXES``; nova's schema
 # change ab450ba04102 adds them). The agent's statements work without these indexes.
 _INDEXES_SINCE = 74
-_INDEXES = "indexes on source and destination in the table migrations (OpenStack 2026.2)"
+_INDEXES = "two indexes of nova's migrations table, for source_compute and dest_compute (OpenStack 2026.2)"
 
 
 def with_release(version: int) -> str:

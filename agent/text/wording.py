@@ -25,7 +25,7 @@ NOT_COMPARED = "not-compared"
 ON_CHILDREN = (
     "on child providers, the agent counts only what Placement records and what flavors request, not what guests use"
 )
-UNDECIDED = "the agent has no rule for this class: it counts what Placement records, not what flavors or guests take"
+UNDECIDED = "the agent has no rule for this resource class, so it counts only Placement's allocations"
 
 MEANINGS = {
     Verdict.AGREED: "the cloud, the host and Placement agree",
@@ -36,7 +36,7 @@ MEANINGS = {
     Verdict.ALLOCATION_DIFFERS: "Placement records a different amount than nova's database has for the instance",
     Verdict.ALLOCATION_MISSING: "nova's database has this amount for an instance, but Placement has no allocation",
     Verdict.GUEST_MISSING: "nova's database has this amount for an instance, but libvirt has no guest of this instance",
-    Verdict.GUEST_UNKNOWN: "libvirt has the guest, and the cloud does not expect it on this host",
+    Verdict.GUEST_UNKNOWN: "libvirt has the guest, but nova's database has no such instance on this host",
     Verdict.ALLOCATION_LEAKED: "the instance is deleted, and Placement still counts this amount",
     Verdict.ALLOCATION_STALE_MOVE: "the instance is not on this host: it moved away, or its move to "
     "this host failed. Placement still counts this amount here",

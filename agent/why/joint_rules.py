@@ -157,7 +157,8 @@ def _traits(problem: Problem, tree: OfferedTree) -> Iterator[Obstacle]:
     if not nowhere:
         yield Obstacle(
             constraint=Constraint.REQUIRED_TRAIT,
-            words="each required trait is on some provider, but no possible choice of providers has all these traits",
+            words="each required trait is on some provider, but every set of providers with the requested resources "
+            "lacks a required trait",
             change=f"put all required traits on {givers[0].provider.name}",
         )
 

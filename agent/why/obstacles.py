@@ -108,7 +108,8 @@ def _one_provider(group: RequestGroup, refused: list[list[Refusal]], nearest: li
             offered,
             words=f"each demand of group {group.suffix} is met by some provider, but no single provider meets all; "
             f"{offered.provider.name} is nearest",
-            change=f"move the demands that {offered.provider.name} does not meet into another group",
+            change=f"let group {group.suffix} request only what {offered.provider.name} offers, and request the rest "
+            "in another group",
         )
     ]
 
@@ -152,7 +153,7 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
     """Return the obstacle for a provider that has no trait of the set. One trait of the set would be enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
     condition = _if_standard(
-        choice, " if the provider has the trait's capability; otherwise leave the trait out of the request"
+        choice, " if the provider really has this feature; otherwise leave the trait out of the request"
     )
     return _about(
         constraint,
@@ -182,7 +183,7 @@ def trait_of_none(
 def _trait_present(constraint: Constraint, suffix: str, offered: OfferedProvider, trait: str) -> Obstacle:
     name = offered.provider.name
     otherwise = _if_standard(
-        (trait,), " if the provider lacks the trait's capability; otherwise do not forbid the trait in the request"
+        (trait,), " if the provider does not have this feature; otherwise allow the trait in the request"
     )
     return _about(
         constraint,
@@ -280,9 +281,9 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     change = f"leave out in_tree, or set in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
         # For a group with in_tree and without suffix, Placement never offers a sharing provider, even from that tree.
-        words = f"{provider.name} shares resources with {tree.root.provider.name}, but Placement takes no sharing "
-        words += "provider for a group that has in_tree and no suffix"
-        change = f"leave out in_tree, or request what {provider.name} offers in a separate group that has no in_tree"
+        words = f"{provider.name} is a sharing provider of {tree.root.provider.name}, but in_tree in the group without "
+        words += "suffix excludes all sharing providers"
+        change = f"leave out in_tree, or request the resources of {provider.name} in a separate group without in_tree"
     return _about(Constraint.IN_TREE, group.suffix, refusal.offered, words=words, change=change)
 
 

@@ -845,7 +845,7 @@ def test_heal_and_explain_name_the_journal_entry_that_repaired_a_finding(host):
         plan = host.told("heal").document
         id_, digest = plan["actions"][0]["finding_id"][:8], plan["digest"]
         assert host.run("heal", "--finding", id_, "--plan", digest, "--yes").code == 4
-        said = f"healed by entry {host.told('journal').document[0]['id']}"
+        said = f"repaired (journal entry {host.told('journal').document[0]['id']})"
         stale = host.run("heal", "--finding", id_, "--plan", digest, "--yes")
         assert (stale.code, said in stale.stderr) == (5, True)
         for words in (("heal", "--finding", id_), ("explain", id_)):

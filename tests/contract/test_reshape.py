@@ -558,7 +558,7 @@ def test_undo_of_a_reshape_is_refused_if_another_consumer_uses_a_child_provider(
     found = cards.told("undo", entry["id"])
     assert (found.code, found.document["words"]) == (
         5,
-        f"consumer {stranger} now has VGPU on a provider, and the undo would remove VGPU there",
+        f"consumer {stranger} got an allocation of VGPU after the reshape, and the undo could delete it",
     )
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 

@@ -307,7 +307,7 @@ def test_the_watch_command_lists_silent_hosts_that_have_a_nova_service(host):
         daemon.first_audit()
         done = host.stocktake("watch", "--once", "--fail-on", "never")
     assert done.code == 3, done.stderr
-    assert "0 of 2 expected, 1 not expected" in done.stdout
+    assert "0 of 2 expected hosts seen, 1 unexpected host" in done.stdout
     rows = [line.split("  ") for line in done.stdout.splitlines() if line.startswith("NEVER")]
     assert [row[1] for row in rows] == ["cmp-disabled", "cmp-gone"]
     assert "(disabled) expected host, no message since" in done.stdout

@@ -27,5 +27,5 @@ def ended_words(typed: str, gone: Iterable[GoneFinding], entries: Iterable[Entry
         ended = next((one for one in gone if plain(one.seen.finding.id).startswith(plain(typed))), None)
         return None if ended is None else f"finding {typed} ended: {ended.words}"
     last = repairs[-1]
-    undone = f"; entry {', '.join(last.undone_by)} undid this" if last.undone_by else ""
-    return f"finding {typed} ended at {last.ended_at or last.at}, healed by entry {last.id}{undone}"
+    undone = f"; this repair was undone (journal entry {', '.join(last.undone_by)})" if last.undone_by else ""
+    return f"finding {typed} ended at {last.ended_at or last.at}: repaired (journal entry {last.id}){undone}"

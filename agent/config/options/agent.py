@@ -20,8 +20,8 @@ OPTS = [
             ("observer", "the agent writes nothing: every audit is a dry run"),
         ],
         mutable=True,
-        help="What the agent writes. owner is the normal role; begin with observer to see what the agent would "
-        "write. SIGHUP applies a new value.",
+        help="The role decides what the agent writes to Placement and to nova's database. owner is the normal role. "
+        "Begin with observer: the agent then only reports what it would write. SIGHUP applies a new value.",
     ),
     cfg.BoolOpt(
         "takeover",
@@ -75,10 +75,10 @@ OPTS = [
         default=10.0,
         min=0.1,
         mutable=True,
-        help="Minimum seconds between two audits that audit_now requests on the message bus cause. Every user of the "
-        "broker may send such requests, and this option limits the effect of a flood: with the default, at most one "
-        "audit in ten seconds. All requests within this time cause one audit, and the reply says when that audit "
-        "begins. SIGUSR1 and commands do not wait. SIGHUP applies a new value.",
+        help="Minimum seconds between two audits that are requested on the message bus (by audit_now). Every user of "
+        "the broker may send such requests. With the default, even a flood of requests causes at most one audit in "
+        "ten seconds. All requests within this time cause one audit, and the reply says when that audit begins. "
+        "SIGUSR1 and commands do not wait. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "start_splay",
@@ -87,16 +87,17 @@ OPTS = [
         help="Seconds over which the first audits of all hosts are spread when all daemons start at the same time; "
         "a host's delay depends on its name. During the delay, neither libvirt's events nor the periodic timer "
         "trigger an audit, but an operator can trigger an audit. 0: the first audit begins at once. The default is "
-        "0, because the agent sends requests more slowly if Placement answers late. A new value needs a restart.",
+        "0, which is usually enough: if Placement answers late, all agents send their requests more slowly. A new "
+        "value needs a restart.",
     ),
     cfg.IntOpt(
         "confirm_audits",
         default=2,
         min=1,
         mutable=True,
-        help="Number of consecutive audits that must see a finding with equal evidence before the finding counts as "
-        "confirmed. The default is 2, because one audit can run during a build or a delete. SIGHUP applies a new "
-        "value.",
+        help="A finding is confirmed once this number of audits in a row has reported the finding with the same "
+        "evidence. The default is 2: a single audit may run in the middle of a build or a delete, and "
+        "report a difference that is gone a moment later. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "confirm_spacing",

@@ -14,7 +14,7 @@ OPTS = FROM_NOVA = [
     cfg.ListOpt(
         "physnets",
         default=[],
-        help="Physical networks that are near certain NUMA cells. Each network needs its own group "
+        help="Physical networks with an affinity to NUMA cells. Each network needs its own group "
         "[neutron_physnet_NAME]. In this group, numa_nodes lists the network's cells, as in 0,1. A new value of "
         "physnets or numa_nodes needs a restart.",
     ),

@@ -47,10 +47,11 @@ AGENT_OPTS = [
         default=20,
         min=0,
         mutable=True,
-        help="Maximum number of consumers whose records one audit reads from Placement, one request each: "
-        "suspicious consumers first, then new or changed ones. This limits the requests of an audit after many "
-        "changes. An audit that reads all allocations again (full_read_every) also reads one more consumer's record, "
-        "of a different consumer each time. 0: the agent reads no record. SIGHUP applies a new value.",
+        help="Maximum number of consumers that one audit asks Placement about (allocations, project and user). Each "
+        "consumer takes one request. Suspicious consumers come first, then new or changed consumers. The maximum "
+        "limits the requests of an audit after many changes. An audit that reads all allocations again "
+        "(full_read_every) also asks about one other consumer, each time a different one. 0: the agent sends no such "
+        "request. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "slow_answer",

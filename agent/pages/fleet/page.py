@@ -48,9 +48,9 @@ SECTIONS = (
 
 
 def _later(facts: FleetFacts) -> str:
-    """The page may be made later than the state that it shows. Return a text with the difference; "" below a minute."""
+    """Return as text how old the numbers are when the page is made; "" below a minute."""
     seconds = age_s(facts.at.isoformat(), facts.made)
-    return f", {age_text(seconds)} later than the state" if seconds is not None and seconds >= 60 else ""
+    return f", {age_text(seconds)} after the time of the numbers" if seconds is not None and seconds >= 60 else ""
 
 
 def fleet_page(facts: FleetFacts) -> Page:

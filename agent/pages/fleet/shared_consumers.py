@@ -88,7 +88,7 @@ def _not_here(found: Sequence[Shared]) -> str:
     others = sorted({host for each in found for host in each.surplus})
     who = counted(len(found), "consumer", "consumers")
     where = some([name(host) for host in others], _MOST_NAMES)
-    return f"this host is not at fault: Placement counts {who} of this host on {where} too"
+    return f"this host is not at fault: its errors are about {who} with surplus allocations on {where}"
 
 
 def not_in_wasted(facts: FleetFacts) -> tuple[int, Counter[str]]:
@@ -113,7 +113,7 @@ def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
         return (Paragraph(text="No report names a consumer with allocations on several hosts."),)
     left_out = sum(details.spread_left_out for details in facts.details.values())
     in_sums = (
-        'This page counts a surplus allocation as wasted only if the table says "(in wasted)" after the allocation.'
+        'The table marks a surplus allocation with "(in wasted)" if this page counts the allocation as wasted.'
         if any(each.wasted_by for each in found)
         else "Surplus allocations (on hosts where the consumer does not live) are not in this page's wasted amounts."
     )
@@ -188,7 +188,7 @@ def _repair(each: Shared, surplus: Sequence[str]) -> str:
     """
     if not each.home:
         look = f"; to see where it runs: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""
-        return f"a repair on one host is enough: choose a host on which the consumer does not run{look}"
+        return f"repair every listed host on which the consumer does not run{look}"
     by_code: dict[str, list[str]] = defaultdict(list)
     for host in surplus:
         by_code[each.wasted_by.get(host, SPREAD_CODE)].append(name(host))

@@ -44,7 +44,7 @@ def host_page(facts: HostFacts) -> Page:
     """Return the page of one host."""
     report = facts.report
     about = (
-        f"numbers of the audit of {with_age(report.started_at, facts.now)}",
+        f"numbers from the audit at {with_age(report.started_at, facts.now)}",
         f"role {report.role}",
         f"provider {report.provider_uuid or 'not known'}",
         *((f"Stocktake {facts.version}",) if facts.version else ()),

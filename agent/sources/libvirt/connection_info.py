@@ -60,8 +60,8 @@ def learn(asker: Asker, online: tuple[bool, ...]) -> Nature:
     took_s = time.monotonic() - started
     if took_s > _SLOW_S:
         LOG.warning(
-            "libvirt took long to report its capabilities: libvirt probes QEMU again if its cache is stale,"
-            " and at every call if QEMU's user cannot open /dev/kvm",
+            "libvirt took long to report its capabilities. Two possible causes: libvirt had to renew its cache of "
+            "QEMU's capabilities, or QEMU's user cannot open /dev/kvm (then every call is slow)",
             extra={"seconds": round(took_s, 1)},
         )
     return Nature(

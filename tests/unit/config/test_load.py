@@ -210,4 +210,6 @@ def test_the_placement_client_has_a_timeout_of_10_s_and_retries_twice(tmp_path):
 
 def test_the_error_for_the_unknown_option_lock_path_suggests_state_dir(tmp_path):
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
-    assert problem.endswith("unknown option [DEFAULT] lock_path: set [agent] state_dir, the lock file's folder")
+    assert problem.endswith(
+        "unknown option [DEFAULT] lock_path: set [agent] state_dir instead; the agent's lock file is in that folder"
+    )

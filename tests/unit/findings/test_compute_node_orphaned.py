@@ -112,7 +112,7 @@ def test_the_finding_lists_the_resources_of_each_consumer_on_the_orphaned_node()
     held = [dataclasses.replace(each, provider_uuid=ROW.uuid) for each in allocations(uuid("i1"), VCPU=4, DISK_GB=40)]
     found = told(tree(ORPHAN, *held, inventories=(inventory("VCPU", 8),)))
     assert found.known[1:] == (
-        f"Placement has provider {ROW.uuid} of the node, which offers 8 VCPU",
+        f"in Placement, the node's provider {ROW.uuid} still offers 8 VCPU",
         f"consumer {uuid('i1')} has 4 VCPU, 40 GiB there",
     )
     unset = f"openstack resource provider allocation unset --provider {ROW.uuid} {uuid('i1')}"
@@ -143,7 +143,7 @@ def test_a_finding_about_an_orphaned_node_keeps_its_digest_if_placement_changes(
 def of_database(database):
     access = dataclasses.replace(settings().access, database=database)
     found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(access=access))
-    (delete,) = [remedy for remedy in found.remedies if "delete the row" in remedy.words]
+    (delete,) = [remedy for remedy in found.remedies if "row as deleted" in remedy.words]
     return delete
 
 

@@ -46,7 +46,7 @@ def test_the_finding_names_the_project_and_user_in_nova_and_in_placement():
     assert found.severity is Severity.WARNING
     assert found.rests_on_recorded
     assert found.remedy.startswith(
-        f"write the instance's project and user, and keep the amounts: stocktake heal --finding {found.id[:8]}; "
+        f"correct the project and user in Placement, and keep the amounts: stocktake heal --finding {found.id[:8]}; "
     )
     assert f"heal_allocations --instance {I1}" in found.remedy
 

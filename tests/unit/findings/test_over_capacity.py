@@ -86,14 +86,14 @@ def test_the_finding_shows_how_capacity_is_computed_and_names_leaked_consumers()
     ]
     assert found.severity is Severity.ERROR
     assert found.rests_on_recorded
-    assert "leaked consumers first" in found.remedy
+    assert "first remove the leaked allocations" in found.remedy
 
 
 def test_use_above_capacity_without_a_leak_is_reported_as_over_commitment():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
-    why = "every consumer should have an allocation on this host, so the host is over-committed"
+    why = "no allocation is leaked, so the host is over-committed"
     assert found.actual == f"7338 GiB of DISK_GB used, free -7332; {why}"
     assert dict(found.facts)["leaked_consumers"] == 0
 
@@ -129,7 +129,7 @@ def test_a_manually_created_volume_that_exceeds_the_reserved_amount_is_reported(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
     assert found.resource_class == "DISK_GB"
-    assert "nova does not know of 3 GiB of DISK_GB in use, and the agent cannot reserve this amount" in found.actual
+    assert "the agent cannot reserve 3 GiB of DISK_GB for usage outside nova" in found.actual
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 
@@ -326,7 +326,7 @@ def test_an_instance_with_thread_policy_isolate_also_occupies_sibling_cpus():
 
 def test_a_guest_that_is_pinned_to_a_shared_cpu_is_reported():
     (found,) = of_cpus(pinned("a", 0))
-    assert found.expected == "no guest is pinned to CPU 0 of NUMA cell 0: guests may not be pinned to this CPU"
+    assert found.expected == "no guest is pinned to CPU 0 of NUMA cell 0, because guests must not be pinned to this CPU"
     assert found.actual == f"CPU 0 of NUMA cell 0 is pinned for instance {uuid('a')} (a)"
     assert "cpu_dedicated_set" in found.remedy
 

@@ -11,12 +11,12 @@ from tests.rigs.fleet_hosts import AT, broken, cell, clean, expected, seen, view
 
 def test_the_title_shows_how_many_expected_hosts_have_sent_a_message():
     found = view(cell(seen(clean("a")), seen(clean("b"), age_s=999), name="cell-2", expected=expected("a", "b", "c")))
-    assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected  2026-11-22 03:11:07 UTC"
+    assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected hosts seen  2026-11-22 03:11:07 UTC"
 
 
 def test_the_fleet_title_shows_how_many_reporting_hosts_are_not_expected():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
-    assert "1 of 1 expected, 1 not expected" in title(found)
+    assert "1 of 1 expected hosts seen, 1 unexpected host" in title(found)
 
 
 @pytest.mark.parametrize(("hosts", "words"), [((), "0 hosts"), (("a",), "1 host"), (("a", "b"), "2 hosts")])

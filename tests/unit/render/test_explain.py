@@ -461,7 +461,7 @@ def test_explain_says_that_the_agent_does_not_manage_a_custom_resource_class(whe
     used = dataclasses.replace(ON_CARD, resource_class="CUSTOM_LICENCE", provider_uuid=where)
     found = report(ledger=(used,), inventory=(there,))
     (told,) = document(explain_consumer(found, GUESTS[0]))["rows"]
-    assert told["verdict_means"].startswith("the agent has no rule for this class: ")
+    assert told["verdict_means"].startswith("the agent has no rule for this resource class, ")
     assert text_of(explain_class(found, "CUSTOM_LICENCE"))[0].endswith("held not counted")
 
 

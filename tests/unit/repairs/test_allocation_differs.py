@@ -87,7 +87,7 @@ def test_heal_does_nothing_if_nova_compute_disagrees_about_dedicated_cpus():
         ({"old_flavor": facts.FLAVOR_B}, "a migration or a resize"),
         (
             {"there": {"DISK_GB": 1}},
-            f"part of the flavor is allocated on provider {OTHER}, so this host's part is not known",
+            f"the instance also has an allocation on provider {OTHER}, so this host's amount is not known",
         ),
     ],
     ids=["resized", "an old flavor", "a part elsewhere"],

@@ -372,12 +372,12 @@ def test_root_required_and_root_forbidden_apply_to_the_traits_of_the_root():
 def test_a_hardware_trait_is_advised_only_for_hardware_that_has_the_capability():
     """The advice to remove the trait says that the provider must lack the capability."""
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
-    end = "if the provider has the trait's capability; otherwise leave the trait out of the request"
+    end = "if the provider really has this feature; otherwise leave the trait out of the request"
     assert obstacle.change == f"add trait HW_CPU_X86_VMX to host {end}"
     able = of("host", CPUS, traits=["HW_CPU_X86_VMX"])
     [obstacle] = asked([able], group(VCPU=1, forbidden=["HW_CPU_X86_VMX"])).obstacles
     assert obstacle.change.startswith(
-        "remove trait HW_CPU_X86_VMX from host if the provider lacks the trait's capability; otherwise do not forbid"
+        "remove trait HW_CPU_X86_VMX from host if the provider does not have this feature; otherwise allow"
     )
 
 

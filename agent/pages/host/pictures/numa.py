@@ -30,7 +30,7 @@ def numa_picture(cells: Sequence[NumaCell]) -> Picture:
     more = len(cells) - len(shown)
     return Picture(
         id="numa-picture",
-        title="Use of each NUMA cell",
+        title="How full each NUMA cell is",
         conclusion=" ".join((*map(conclusion, shown), *((f"And {more} more cells.",) if more else ()))),
         height=_BLOCK * max(1, -(-len(shown) // _PER_ROW)),
         shapes=tuple(shapes),
@@ -85,7 +85,7 @@ def _table(cells: Sequence[NumaCell]) -> Table:
     columns = ("cell", "what", "used", "total", "unit")
     return Table(
         id="numa-numbers",
-        caption="Use of each NUMA cell",
+        caption="How full each NUMA cell is",
         columns=tuple(Column(heading=name, is_number=name in {"cell", "used", "total"}) for name in columns),
         rows=tuple(
             (

@@ -18,13 +18,13 @@ def entry(result: Result = Result.DONE, undoes: str | None = None, undone_by: tu
 
 @pytest.mark.parametrize("typed", [ID, ID[:8], ID[:8].upper()])
 def test_the_text_about_an_ended_finding_names_the_repair_that_ended_it(typed: str) -> None:
-    assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}, healed by entry 2337b54e0001"
+    assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}: repaired (journal entry 2337b54e0001)"
 
 
 def test_the_text_about_an_undone_repair_names_the_undoing_journal_entry() -> None:
     words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
     assert words is not None
-    assert words.endswith("; entry aaaa undid this")
+    assert words.endswith("; this repair was undone (journal entry aaaa)")
 
 
 @pytest.mark.parametrize(

@@ -218,7 +218,7 @@ def test_the_page_blames_the_host_that_lacks_an_instance_allocated_on_two_hosts(
     what = {row[1].text: row[3].text for row in rows}
     assert (
         what[fleet.name(41)]
-        == f"this host is not at fault: Placement counts 1 consumer of this host on {fleet.name(40)} too"
+        == f"this host is not at fault: its errors are about 1 consumer with surplus allocations on {fleet.name(40)}"
     )
     assert not what[fleet.name(40)].startswith("this host is not at fault")
     assert figure(page, "Hosts").lines[1].startswith("1 of the hosts with an error is not at fault")

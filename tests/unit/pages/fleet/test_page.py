@@ -55,7 +55,8 @@ def test_the_page_names_an_unread_source_and_the_hosts_that_could_not_read_it():
 
 
 @pytest.mark.parametrize(
-    ("minutes", "age"), [(0, ""), (3, ", 3 min later than the state"), (5760, ", 4 d later than the state")]
+    ("minutes", "age"),
+    [(0, ""), (3, ", 3 min after the time of the numbers"), (5760, ", 4 d after the time of the numbers")],
 )
 def test_the_page_shows_how_old_its_data_was_when_the_page_was_written(minutes, age):
     made = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=minutes))

@@ -33,7 +33,7 @@ def test_the_host_page_has_the_same_sections_whichever_sources_could_be_read(rep
     assert [each.id for each in page.sections] == ORDER
     assert all(each.blocks for each in page.sections)
     assert page.title == "Stocktake: compute-1"
-    assert "numbers of the audit of 2026-11-22 03:11:07 UTC (53 s before this page was made)" in page.about
+    assert "numbers from the audit at 2026-11-22 03:11:07 UTC (53 s before this page was made)" in page.about
 
 
 def test_the_page_shows_no_amounts_if_every_data_source_was_unreadable():
