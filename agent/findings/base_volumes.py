@@ -96,7 +96,7 @@ def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:
     remove = line("lvremove", path)
     if owned.owner_uuid is not None:
         look = inspect(
-            "check that the instance is deleted, or is on another host and has its disk there",
+            "check that the instance is deleted, or that another host has the instance and its disk",
             show_server(owned.owner_uuid),
         )
         return (look, by_hand(f"if so, remove the volume; {_LOST}", remove))

@@ -28,7 +28,7 @@ def _find(audit: AuditFacts) -> Findings:
             facts=(("path", left.path), ("size_bytes", left.size_bytes)),
             remedies=(
                 inspect(
-                    "check that the instance is deleted, or is on another host and has its disk there",
+                    "check that the instance is deleted, or that another host has the instance and its disk",
                     show_server(left.owner),
                 ),
                 inspect("see what the folder contains", line("ls", "-lR", left.path)),
