@@ -134,7 +134,7 @@ def _only_counted(facts: FleetFacts) -> str:
         return "No host reports a consumer with allocations on several hosts."
     return (
         f"{total} on {hosts(len(affected))}: {some(affected, 20)}. If a consumer has allocations on several hosts, "
-        "each of these hosts reports the consumer. A repair on one host is enough: stocktake explain names this host. "
+        "each of these hosts reports the consumer. Repair only the hosts that stocktake explain names as wrong. "
         "The agents' messages do not name the consumers. To see the names, make this page from report files: "
         "stocktake report --html FILE --fleet DIR."
     )
