@@ -84,7 +84,7 @@ COLUMNS = (
             "tests/contract/test_refusals.py",
             "tests/contract/test_reshape.py::test_the_first_audit_after_a_reshape_adds_the_traits_of_the_children",
             "tests/contract/test_reshape.py::test_heal_prints_the_providers_and_vgpu_amounts_of_a_planned_reshape",
-            "tests/contract/test_reshape.py::test_heal_reports_that_placement_allows_a_reshape_only_to_role_service",
+            "tests/contract/test_reshape.py::test_heal_says_that_a_reshape_refused_by_policy_needs_role_service",
             "tests/contract/test_reshape.py::test_a_reshape_that_exceeds_capacity_is_refused_and_moves_nothing",
             "tests/contract/test_reshape.py::test_s107_heal_moves_mem_encryption_allocations_to_the_sev_child_provider",
             "tests/contract/test_reshape.py::test_s125_the_heal_command_adds_a_missing_pci_device_to_an_allocation",

@@ -61,7 +61,7 @@ def test_printing_the_last_report_imports_no_code_that_asks_nova_or_libvirt():
     assert asking(reached) == set()
 
 
-def test_the_audit_command_imports_code_that_reads_data_from_the_host():
+def test_the_import_search_finds_modules_that_read_host_data_for_an_audit():
     """A check of the import search that the test above relies on."""
     assert {"agent.audit.run", "agent.cmd.wiring", "agent.sources.storage.images"} <= asking(
         reached_from("agent.cmd.audited")

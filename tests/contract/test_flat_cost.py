@@ -298,7 +298,7 @@ def test_most_audits_read_the_usage_only_of_providers_with_unexplained_usage(tmp
         assert sum("/usages" in line for line in seen) == 4, "by hand"
 
 
-def test_a_full_audit_reports_usage_without_a_consumer_immediately(tmp_path, placement):
+def test_a_full_audit_immediately_reports_usage_that_has_no_consumer(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(2)
         take_record(placement, made.consumers[0])
@@ -364,7 +364,7 @@ def zombies(report: AuditReport) -> set[str | None]:
     return {s.finding.consumer_uuid for s in report.findings if s.finding.code == "consumer-on-several-providers"}
 
 
-def test_allocations_are_not_read_more_often_if_the_nova_database_is_unreadable(tmp_path, placement):
+def test_a_nova_database_outage_causes_no_additional_allocation_reads(tmp_path, placement):
     """While the database is away, no host reads all its consumers' records: a whole fleet would do so in vain."""
     with quiet_host(tmp_path / "host", placement, 30) as made:
         made.audits(1)

@@ -430,7 +430,7 @@ def test_s155_heal_reports_the_placement_error_for_a_rejected_reshape(cards):
     chosen().admin_reshapes,
     reason="This Placement also allows a reshape to role admin: heal sends it with role admin or service.",
 )
-def test_heal_reports_that_placement_allows_a_reshape_only_to_role_service(cards):
+def test_heal_says_that_a_reshape_refused_by_policy_needs_role_service(cards):
     """Placement's default policy allows POST /reshaper to role service only; admin may send all other requests."""
     cards.scheduled()
     adapter = ScriptedAdapter(lambda request: request.headers.update({"X-Roles": "admin"}))

@@ -437,7 +437,7 @@ def test_an_invalid_placement_response_is_reported_with_the_url(placement, betwe
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_placement_write_with_an_invalid_response_is_reported_as_failed(placement, between, host, fault):
+def test_the_agent_reports_a_failed_write_if_the_placement_response_is_invalid(placement, between, host, fault):
     good = publish(placement, host)
     define(host)
     answer, words = FAULTS[fault]

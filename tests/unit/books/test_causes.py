@@ -34,7 +34,7 @@ def plain(code: str, **changes) -> Finding:
     return Finding(code=code, severity=Severity.ERROR, remedy="", expected="", actual="", **changes)
 
 
-def test_the_findings_about_an_evacuated_instance_are_symptoms_of_one_finding():
+def test_a_stale_allocation_is_named_as_the_cause_after_an_evacuation():
     held = {"VCPU": 8, "MEMORY_MB": 128, "DISK_GB": 1}
     world = facts.snapshot(
         placement=view_of(record("away", here=held, there=held)),
@@ -137,7 +137,7 @@ def test_the_first_cause_in_a_chain_lists_all_later_findings_as_symptoms():
     assert [one.caused_by for one in alone] == [(), (conflict.id,)]
 
 
-def test_a_name_conflict_does_not_explain_refused_writes_to_other_providers():
+def test_a_name_conflict_is_not_the_cause_of_refused_writes_to_other_providers():
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="child", facts=(("provider_name", "cmp1_gpu"),))
     assert all(not one.caused_by for one in with_causes((seen(conflict), seen(refused))))
@@ -155,7 +155,7 @@ def test_a_finding_that_could_not_be_checked_can_explain_another_finding():
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]
 
 
-def test_a_finding_no_longer_names_a_cause_or_symptom_that_has_ended():
+def test_an_ended_finding_is_removed_from_the_causes_and_symptoms_of_others():
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"), caused_by=("gone",))
     assert with_causes((several,))[0].caused_by == ()
     other = seen(plain("allocation-leaked", consumer_uuid="another"), symptoms=("gone",))

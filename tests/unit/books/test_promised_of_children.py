@@ -76,7 +76,7 @@ def test_an_instance_with_memory_encryption_needs_one_encryption_context():
     assert (found.promised, found.recorded) == (1, 1)
 
 
-def test_an_allocated_vgpu_that_the_flavor_lacks_is_marked_as_unknown():
+def test_a_vgpu_allocation_is_marked_unknown_if_the_flavor_requests_no_vgpu():
     """Its row in the ledger has the verdict "unknown"."""
     found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)

@@ -36,7 +36,7 @@ def sums(*findings: SeenFinding, books_read: bool = True) -> dict:
     return sums_of(findings, books_read=books_read)
 
 
-def test_findings_are_counted_by_severity_and_confirmed_findings_also_by_code():
+def test_unconfirmed_findings_are_counted_by_severity_but_not_by_code():
     found = sums(
         seen(subject="a", confirmed=True),
         seen(subject="b"),
@@ -59,7 +59,7 @@ def test_findings_that_cannot_be_checked_now_are_counted_by_code():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_findings_that_are_only_symptoms_are_not_counted_as_causes():
+def test_a_symptom_is_counted_by_severity_but_not_among_the_causes():
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)

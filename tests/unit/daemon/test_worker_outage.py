@@ -154,7 +154,7 @@ def test_an_audit_during_an_outage_also_passes_its_state_to_the_next_audit(livin
 
 
 @pytest.mark.parametrize("identity", [None, Identity(uuid="u", origin="/x/compute_id")], ids=["unknown", "known"])
-def test_an_unreadable_compute_id_file_does_not_end_a_worker_with_a_known_uuid(identity):
+def test_a_worker_survives_an_unreadable_compute_id_if_it_knows_the_uuid(identity):
     waiting, ended, published = AuditQueue(PACING), [], []
     publisher = SimpleNamespace(publish=lambda told, _: published.append(told), bug=lambda *told: ended.append(told))
     configured = Configured(

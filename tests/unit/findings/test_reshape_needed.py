@@ -44,7 +44,7 @@ def test_s107_a_memory_encryption_context_on_the_root_provider_is_reported():
     assert "VGPU" not in found.remedy
 
 
-def test_the_finding_says_that_child_providers_are_unknown_if_libvirt_is_down():
+def test_the_reshape_finding_calls_child_providers_unknown_if_libvirt_is_down():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
     assert found.expected.endswith("the child providers are unknown, because this host does not offer the class now")
 
@@ -68,6 +68,6 @@ def test_a_reshape_is_needed_only_if_enabled_vgpus_are_allocated_on_the_root(wor
     assert findings(world, "reshape-needed", chosen) == ()
 
 
-def test_a_class_that_needs_a_reshape_is_not_reported_as_over_capacity():
+def test_vgpus_that_need_a_reshape_are_not_reported_as_over_capacity():
     decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
     assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

@@ -53,7 +53,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen", "why", "remedy"), TOLD.values(), ids=TOLD.keys())
-def test_the_finding_says_who_else_writes_the_provider_and_names_the_remedy(placement, nova, chosen, why, remedy):
+def test_the_rival_writer_finding_names_the_other_writer_and_the_remedy(placement, nova, chosen, why, remedy):
     world = snapshot(placement=placement, nova=nova)
     (found,) = findings(world, CODE, chosen)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)

@@ -33,6 +33,6 @@ def test_only_a_thin_pool_that_is_known_to_be_overcommitted_is_reported(quiet: S
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_the_report_has_no_resource_class_if_the_pool_does_not_back_disk_gb() -> None:
+def test_a_thin_pool_finding_has_no_class_if_disk_gb_is_stored_elsewhere() -> None:
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

@@ -18,7 +18,7 @@ def what(document, age_s: float = 0.0) -> str:
     return cells(document, age_s).what
 
 
-def test_the_row_of_a_faulty_host_shows_severity_and_cause_and_age_and_amounts():
+def test_the_table_row_of_a_faulty_host_shows_its_findings_and_amounts():
     document = broken(
         "compute-0217", number=3, causes_by_code={"allocation-leaked": 3, "volume-foreign": 1},
         leaked={"VCPU": 71, "MEMORY_MB": 4096}, resources=amounts(-43, 60_416, -7332),
@@ -137,7 +137,7 @@ def test_the_column_of_free_resources_is_omitted_if_the_terminal_is_narrow(width
     assert columns_for(width, WIDTHS, cells=cells_number) == tuple(columns.split())
 
 
-def test_an_80_character_table_shows_free_amounts_if_finding_texts_are_short():
+def test_an_80_character_fleet_table_shows_free_amounts_if_there_is_room():
     assert "free" in columns_for(80, {**WIDTHS, "host": 12, "what": 25}, cells=1)
 
 

@@ -231,7 +231,7 @@ def test_at_most_ten_invalid_findings_files_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_a_folder_or_pipe_at_the_findings_path_is_renamed_with_the_suffix_bad(tmp_path, make):
+def test_a_folder_or_pipe_in_place_of_the_findings_file_is_renamed(tmp_path, make):
     make(tmp_path / "findings.json")
     store = FindingsFile(str(tmp_path))
     assert store.load() == History()

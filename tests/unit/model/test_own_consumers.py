@@ -26,7 +26,7 @@ def test_the_consumers_that_the_agent_creates_have_different_uuids_on_each_host(
     assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
 
 
-def test_the_agent_has_its_own_consumers_only_if_a_root_provider_exists():
+def test_the_agent_has_no_consumers_of_its_own_without_a_root_provider():
     """The uuids of these consumers are computed from the uuid of the root provider."""
     assert own_consumers(None) == {}
 

@@ -104,7 +104,7 @@ def without(*taken):
     return {key: count for key, count in EVERYTHING.items() if key not in taken}
 
 
-def test_free_pci_pools_omit_devices_that_nova_allocated_or_that_guests_use():
+def test_a_pci_device_is_not_free_if_nova_allocated_it_or_a_guest_uses_it():
     assert left(host(devices=DEVICES)) == EVERYTHING
     assert left(host(devices=DEVICES), ONE) == without((ONE, "type-PCI"))
     guest = domain(pci_addresses=(TWO,))
@@ -120,5 +120,5 @@ def test_free_pci_pools_are_unknown_if_the_pci_devices_could_not_be_read():
     assert free_pools(host(), CHOSEN, None) is None
 
 
-def test_a_database_row_of_an_absent_pci_device_does_not_change_the_free_pools():
+def test_free_pci_pools_ignore_a_database_row_for_an_absent_device():
     assert left(host(devices=DEVICES), "0000:99:00.0") == EVERYTHING

@@ -284,7 +284,7 @@ def test_explain_compares_the_inventory_in_placement_with_the_wanted_inventory()
     assert capacity_text(recorded=VCPU)[0] == "the agent wants no VCPU on this provider; Placement records:"
 
 
-def test_explain_shows_used_and_free_amounts_as_unknown_without_placement():
+def test_explain_shows_the_free_amount_as_unknown_if_placement_is_down():
     found = explain_class(
         report(
             sources=(source("placement", "placement: refused (HTTP 503)"), source("state"), source("libvirt")),
@@ -304,7 +304,7 @@ def test_explain_shows_used_and_free_amounts_as_unknown_without_placement():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_explain_shows_a_flavor_sum_as_unknown_without_libvirt_and_ledger_rows():
+def test_explain_has_no_sum_of_flavors_without_libvirt_and_known_consumers():
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -312,7 +312,7 @@ def test_explain_shows_a_flavor_sum_as_unknown_without_libvirt_and_ledger_rows()
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_explain_shows_the_known_disk_use_as_a_minimum_if_lvm_was_not_read():
+def test_explain_shows_disk_use_as_at_least_20_gib_if_lvm_was_not_read():
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -332,7 +332,7 @@ def test_explain_shows_the_disk_use_of_a_guest_as_unknown_if_lvm_was_not_read():
     assert [each["unread_books"] for each in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_explain_says_why_a_column_has_no_amounts_at_all():
+def test_explain_names_the_unread_source_if_a_whole_column_is_unknown():
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     not_known = "- in column promised: not known, because sources were not read (libvirt)"
@@ -472,7 +472,7 @@ def test_explain_says_why_a_consumer_could_not_be_compared():
     assert f"not-compared: {means}" in said
 
 
-def test_explain_shows_child_providers_with_equal_values_together_in_one_entry():
+def test_explain_groups_child_providers_that_have_equal_values():
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -563,7 +563,7 @@ def test_explain_says_a_class_has_no_inventory_because_the_provider_is_unknown()
     assert "no inventory of VCPU: the provider of this host is unknown" in lines
 
 
-def test_explain_accepts_every_custom_class_that_the_report_contains():
+def test_explain_accepts_a_custom_class_that_only_placement_offers():
     custom = dataclasses.replace(VCPU, resource_class="CUSTOM_LICENCE")
     known = report(
         inventory=(InventoryRow(provider=NODE, provider_uuid=PROVIDER, wanted=None, recorded=custom, used=0),)
@@ -609,7 +609,7 @@ def test_each_total_of_explain_is_the_sum_of_the_amounts_in_the_ledger_rows(foun
 
 
 @given(rows, st.randoms())
-def test_totals_do_not_depend_on_the_order_of_the_ledger_rows(found, random):
+def test_explain_computes_the_same_totals_for_any_order_of_ledger_rows(found, random):
     shuffled = list(found)
     random.shuffle(shuffled)
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")

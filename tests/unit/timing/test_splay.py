@@ -19,7 +19,7 @@ def test_the_time_offset_of_a_host_is_a_fraction_from_0_to_below_1(identity, sal
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
-def test_each_python_process_computes_the_same_time_offset_for_a_host():
+def test_the_time_offset_of_a_host_is_the_same_in_every_process():
     script = f"from agent.timing.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
     # PYTHONHASHSEED is random unless it is set, so a phase from hash() would differ.
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout

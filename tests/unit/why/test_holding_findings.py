@@ -71,7 +71,7 @@ def test_an_amount_of_capacity_is_counted_once_even_if_two_findings_name_it():
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
 
 
-def test_the_why_command_counts_only_the_excess_of_a_too_large_allocation():
+def test_the_why_command_counts_only_the_surplus_of_an_oversized_allocation():
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]

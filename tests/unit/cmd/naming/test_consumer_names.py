@@ -40,7 +40,7 @@ def test_a_consumer_is_found_by_a_unique_uuid_prefix_of_8_characters():
     assert consumer_of(only, "95a2033") == "95a2033"
 
 
-def test_a_text_that_matches_a_name_and_a_uuid_prefix_is_read_as_the_name():
+def test_a_consumer_name_takes_precedence_over_an_equal_uuid_prefix():
     named = replace(NAMED, names=(ConsumerName("95a20332", GUEST), ConsumerName("db", "95a20332" + LEAKED[8:])))
     assert consumer_of(named, "95a20332") == GUEST
 
