@@ -81,7 +81,7 @@ def test_the_why_command_subtracts_allocations_in_placement_from_the_capacity(ho
             rest.release(consumer)
 
 
-def test_the_why_command_lists_used_vcpus_that_belong_to_no_instance_here(host, rest):
+def test_the_why_command_lists_vcpus_that_nova_gave_to_no_instance_here(host, rest):
     """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
@@ -300,7 +300,7 @@ def test_the_why_command_exits_2_with_a_partial_answer_if_the_database_is_down(t
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_the_why_command_and_placement_find_the_same_fitting_hosts_in_the_cloud(host, rest):
+def test_the_why_command_and_placement_agree_which_hosts_fit_a_request(host, rest):
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
     rest.set_aggregates(roomy, aggregate)

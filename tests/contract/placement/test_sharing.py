@@ -145,7 +145,7 @@ def test_s151_sharing_providers_of_many_aggregates_are_read_in_several_requests(
     suspects=st.frozensets(st.text("abcdef", min_size=1, max_size=3), max_size=3),
     most=st.integers(1, 5),
 )
-def test_successive_reads_of_limited_size_together_cover_all_consumers(holders, suspects, most):
+def test_all_consumers_are_read_in_turn_if_each_read_is_limited(holders, suspects, most):
     after, seen = "", set()
     for _ in range(len(holders) + 1):
         some, after = window(holders, suspects, most, after)
@@ -211,7 +211,7 @@ def test_a_sharing_provider_that_is_too_large_to_read_is_reported_each_time(rest
     assert "source-unavailable" not in {s.finding.code for s in audits[-1].report.findings}
 
 
-def test_a_sharing_provider_is_read_even_if_another_is_too_large_to_read(rest, crowded, aggregate):
+def test_an_oversized_sharing_provider_does_not_block_reads_of_another(rest, crowded, aggregate):
     other = storage(rest, aggregate)
     consumer = rest.allocate({other: {"DISK_GB": 2}})
     reader = TreeReader(crowded.one.client)

@@ -68,7 +68,7 @@ def crowd(leaked: int, rightful: int):
 
 
 @pytest.mark.parametrize(("leaked", "rightful", "is_symptom"), [(3, 4, True), (2, 4, True), (1, 6, False)])
-def test_a_leak_causes_over_capacity_if_it_is_at_least_as_large_as_the_excess(leaked, rightful, is_symptom):
+def test_a_leak_is_the_cause_of_over_capacity_only_if_it_covers_the_excess(leaked, rightful, is_symptom):
     found = caused(crowd(leaked, rightful), ONE_TO_ONE)
     (over,), (leak,) = found["over-capacity"], found["allocation-leaked"]
     assert over.caused_by == ((leak.finding.id,) if is_symptom else ())
@@ -149,7 +149,7 @@ def test_an_unexpected_trait_is_reported_as_a_symptom_of_a_rival_writer():
     assert [one.caused_by for one in found] == [(rival.id,), ()]
 
 
-def test_a_finding_that_could_not_be_checked_can_explain_another_finding():
+def test_a_finding_is_named_as_a_cause_even_if_it_cannot_be_checked_now():
     root = seen(plain("allocation-leaked", consumer_uuid="c"), state=FindingState.UNKNOWN)
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"))
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]

@@ -143,7 +143,7 @@ def test_findings_have_the_same_order_for_any_input_order():
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
 
 
-def test_a_confirmed_finding_has_state_unknown_while_its_source_is_unread():
+def test_a_confirmed_finding_becomes_unknown_while_its_source_cannot_be_read():
     """A known finding is neither gone nor new because a source was lost for one audit; only its count starts again."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, unread=("lvm", "state"))
@@ -158,7 +158,7 @@ def test_a_confirmed_finding_has_state_unknown_while_its_source_is_unread():
     assert (gone.history.sightings, [sighting.id for sighting in gone.gone]) == ((), [PLAIN.id])
 
 
-def test_a_finding_from_lvm_data_can_end_while_placement_is_unreadable():
+def test_a_finding_based_on_lvm_and_nova_ends_even_if_placement_is_down():
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     assert look(known, unread=("placement",)).findings == ()
@@ -264,6 +264,6 @@ def test_a_finding_is_confirmed_if_it_was_also_seen_10_to_180_seconds_ago():
         ("allocation-leaked", {"placement", "state"}, Checks(), ()),
     ],
 )
-def test_a_finding_saved_without_text_is_kept_until_all_of_its_sources_are_read(code, rests_on, checks, because):
+def test_a_finding_saved_without_text_stays_until_its_sources_are_read(code, rests_on, checks, because):
     without_text = dataclasses.replace(PLAIN, code=code, rests_on=frozenset(rests_on), saved_id="5f0f")
     assert checks.missing(without_text) == because

@@ -92,7 +92,7 @@ def test_s106_a_vgpu_on_the_root_is_correct_if_the_root_has_vgpu_inventory():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_vgpus_of_other_consumers_do_not_count_for_an_instance():
+def test_an_instance_is_not_charged_for_vgpus_of_another_consumer():
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)

@@ -20,7 +20,7 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_a_failed_migration_that_holds_the_only_allocation_is_marked_unknown(status):
+def test_the_only_allocation_is_marked_unknown_if_a_failed_migration_has_it(status):
     """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(

@@ -78,13 +78,13 @@ def test_the_leaked_amount_is_the_sum_of_leaked_placement_allocations():
     assert found["missing"] == {}
 
 
-def test_the_missing_amount_is_the_amount_that_nova_expects_to_be_allocated():
+def test_the_missing_amount_is_what_nova_expects_and_placement_lacks():
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})
 
 
-def test_an_amount_that_appears_in_two_findings_is_counted_once():
+def test_a_leaked_amount_is_counted_once_if_two_findings_report_it():
     evidence = (claim("VCPU", 8),)
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 

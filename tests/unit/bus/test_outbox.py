@@ -41,7 +41,7 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_a_queued_notice_stays_if_only_the_dropped_one_before_it_was_confirmed():
+def test_confirming_a_dropped_notice_does_not_remove_the_next_notice():
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()

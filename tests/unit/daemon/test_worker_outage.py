@@ -137,7 +137,7 @@ def test_placement_is_not_retried_before_the_time_that_the_last_audit_set(living
     assert "retry" in outage.asked[1]
 
 
-def test_an_audit_during_an_outage_also_passes_its_state_to_the_next_audit(living):
+def test_an_audit_during_an_outage_hands_its_memory_to_the_next_audit(living):
     waiting, live = living
     seen: list[AuditMemory] = []
     kept = AuditMemory(node_name="cmp1")

@@ -73,5 +73,5 @@ def test_the_demo_marks_story_3_as_not_shown_if_its_result_is_unexpected(changes
 
 
 @pytest.mark.parametrize("answer", [None, TreeAnswer(root_uuid="u", root_name="h")], ids=["no tree", "fits"])
-def test_story_3_counts_as_shown_only_if_the_why_command_reports_an_obstacle(answer):
+def test_the_demo_does_not_mark_story_3_as_shown_without_an_obstacle(answer):
     assert not third(answer).shown

@@ -74,7 +74,7 @@ def test_a_silent_host_shows_the_time_and_the_content_of_its_last_message():
     assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
 
 
-def test_a_host_row_shows_since_when_its_findings_are_unknown():
+def test_the_table_shows_since_when_findings_of_a_host_cannot_be_checked():
     known = {"unknown_since": "2026-11-22T03:05:00.000Z"}
     assert what(broken(number=3, unknown={"allocation-leaked": 3}, **known)).startswith(
         "allocation-leaked x3, not known since 03:05: "

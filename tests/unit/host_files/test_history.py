@@ -129,7 +129,7 @@ def test_a_findings_file_that_cannot_be_written_causes_only_one_warning(tmp_path
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(st.lists(SIGHTINGS, max_size=4, unique_by=lambda sighting: sighting.id))
-def test_a_random_saved_history_is_loaded_with_its_findings_sorted_by_id(tmp_path, sightings):
+def test_a_saved_history_is_loaded_with_its_findings_sorted_by_id(tmp_path, sightings):
     store = FindingsFile(str(tmp_path))
     store.save(History(sightings=tuple(sightings)))
     assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))

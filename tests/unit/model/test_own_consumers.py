@@ -16,7 +16,7 @@ def test_the_uuids_of_the_consumers_that_the_agent_creates_are_fixed_values():
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_GUEST) == "5b75a9a7-67b5-59fb-a8d7-c7849ea4de91"
 
 
-def test_each_kind_of_use_outside_nova_has_its_own_consumer_uuid():
+def test_each_kind_of_use_that_nova_does_not_know_has_its_own_consumer():
     assert set(OWN_CAUSES) == UNMANAGED_CAUSES
     assert set(own_consumers(ROOT).values()) == UNMANAGED_CAUSES
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)

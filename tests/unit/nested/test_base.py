@@ -36,7 +36,7 @@ def test_a_root_provider_with_the_name_of_a_child_is_not_treated_as_a_child():
     assert children(None, NODE) == {}
 
 
-def test_a_child_provider_is_found_only_by_its_own_device_name():
+def test_a_child_provider_is_found_only_under_the_device_name_of_its_gpu():
     world = snapshot(placement=standing(child(GPU_06)))
     assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None
@@ -80,7 +80,7 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_the_root_counts_as_using_vgpu_only_if_it_has_inventory_and_allocations(placement, expected):
+def test_vgpus_are_still_on_the_root_only_if_it_has_inventory_and_allocations(placement, expected):
     """While the root has both, the agent creates no child providers that would offer the same GPUs again."""
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 

@@ -491,7 +491,7 @@ def test_explain_groups_child_providers_that_have_equal_values():
 
 
 @pytest.mark.parametrize("count", [5, 6])
-def test_the_explain_command_sums_up_more_than_five_leaked_consumers_in_a_line(count):
+def test_explain_prints_a_single_line_for_more_than_five_leaked_consumers(count):
     """It lists up to five one by one."""
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(count)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
@@ -558,7 +558,7 @@ def test_explain_says_that_the_host_offers_no_vgpu_if_vgpu_has_no_inventory():
     assert "no inventory of VGPU: this host offers no VGPU" in text_of(explain_class(STORY_1, "VGPU"))
 
 
-def test_explain_says_a_class_has_no_inventory_because_the_provider_is_unknown():
+def test_explain_says_that_the_provider_of_the_host_is_unknown():
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
     assert "no inventory of VCPU: the provider of this host is unknown" in lines
 

@@ -116,7 +116,7 @@ def test_the_vcpus_counted_for_an_instance_are_the_vcpus_in_its_flavor():
     )
 
 
-def test_vcpu_needs_libvirt_and_is_not_updated_if_a_configured_cpu_is_absent():
+def test_vcpu_inventory_is_not_updated_if_cpu_shared_set_has_an_absent_cpu():
     assert Vcpu().needs(settings()) == {LIBVIRT}
     assert Vcpu().obstacle(snapshot(), settings(cpu_shared_set=(0, 9))) == (
         "[compute] cpu_shared_set names CPUs that are not on this host: 9 (this host has CPUs 0-3)"

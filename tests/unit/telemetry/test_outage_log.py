@@ -143,7 +143,7 @@ def test_the_log_says_after_an_outage_how_many_findings_have_ended(day):
     assert not of(day.audit(report_of(*LEAKS[:2])), events.FINDINGS_KNOWN_AGAIN)
 
 
-def test_a_crashed_audit_does_not_log_that_findings_can_be_checked_again(day):
+def test_findings_are_logged_as_known_again_only_after_a_complete_audit(day):
     """The first audit with all sources logs it."""
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(outcome=Outcome.CRASHED, sources=()))

@@ -23,7 +23,7 @@ def test_a_standard_trait_marked_true_is_set_and_one_marked_false_is_cleared(ans
     assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}
 
 
-def test_merged_trait_decisions_contain_all_traits_to_set_and_all_to_clear():
+def test_merging_trait_decisions_keeps_all_wanted_and_unwanted_traits():
     first, second = Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B"})), Wish(unwanted=frozenset({"C"}))
     assert merged(first, second) == Wish(wanted=frozenset({"A"}), unwanted=frozenset({"B", "C"}))
     assert merged() == Wish()

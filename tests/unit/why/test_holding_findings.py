@@ -49,7 +49,7 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_the_why_command_sums_the_capacity_blocked_by_each_kind_of_finding():
+def test_the_why_command_adds_up_blocked_capacity_for_each_finding_code():
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -65,7 +65,7 @@ def test_amounts_of_all_consumers_with_the_same_finding_code_are_added_up():
     assert (held.amount, held.findings) == (7, 2)
 
 
-def test_an_amount_of_capacity_is_counted_once_even_if_two_findings_name_it():
+def test_the_why_command_counts_an_amount_once_if_two_findings_name_it():
     spread = found("consumer-on-several-providers", "moved")
     assert amounts((MOVED,), (found("allocation-stale-move", "moved"), spread)) == [("allocation-stale-move", 80, True)]
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
@@ -78,7 +78,7 @@ def test_the_why_command_counts_only_the_surplus_of_an_oversized_allocation():
     assert amounts((more, less), findings) == [("allocation-differs", 10, True)]
 
 
-def test_a_volume_unknown_to_nova_explains_no_shortage_if_it_is_not_reserved():
+def test_the_why_command_does_not_blame_a_volume_that_is_not_reserved():
     """[lvm] foreign_volumes = report: the volume takes bytes, but nothing of the capacity that Placement offers."""
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []
@@ -97,7 +97,7 @@ def test_a_finding_about_another_class_or_provider_explains_no_shortage(changes)
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_findings_about_a_sharing_provider_explain_only_its_own_shortages():
+def test_findings_on_a_sharing_provider_do_not_explain_shortages_on_the_host():
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)
@@ -108,7 +108,7 @@ def test_findings_about_a_sharing_provider_explain_only_its_own_shortages():
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 
 
-def test_the_why_command_lists_findings_only_if_free_capacity_is_lacking():
+def test_the_why_command_lists_findings_only_if_capacity_is_the_obstacle():
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)
