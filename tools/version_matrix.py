@@ -82,7 +82,7 @@ COLUMNS = (
             "tests/contract/placement/test_conflict_kinds.py",
             "tests/contract/placement/test_any_tree.py",
             "tests/contract/test_refusals.py",
-            "tests/contract/test_reshape.py::test_the_first_audit_after_a_reshape_adds_the_traits_of_the_children",
+            "tests/contract/test_reshape.py::test_the_first_audit_after_a_reshape_adds_traits_to_child_providers",
             "tests/contract/test_reshape.py::test_heal_prints_the_providers_and_vgpu_amounts_of_a_planned_reshape",
             "tests/contract/test_reshape.py::test_heal_says_that_a_reshape_refused_by_policy_needs_role_service",
             "tests/contract/test_reshape.py::test_a_reshape_that_exceeds_capacity_is_refused_and_moves_nothing",

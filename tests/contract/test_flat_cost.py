@@ -274,7 +274,7 @@ def test_the_second_audit_confirms_a_finding_about_usage_without_a_consumer(tmp_
         assert unlisted(made.audit()) == {}
 
 
-def test_most_audits_read_the_usage_only_of_providers_with_unexplained_usage(tmp_path, placement):
+def test_most_audits_query_the_usage_of_only_the_provider_with_a_mismatch(tmp_path, placement):
     """Four providers have inventory; usage and list differ for one, and each audit reads the usage of that provider."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
@@ -308,7 +308,7 @@ def test_a_full_audit_immediately_reports_usage_that_has_no_consumer(tmp_path, p
     assert (book.amount, {part.reason: part.amount for part in book.parts}["usage-unlisted"]) == (2, 1)
 
 
-def test_the_over_capacity_finding_gives_the_usage_that_belongs_to_no_consumer(tmp_path, placement):
+def test_the_over_capacity_finding_says_how_much_usage_has_no_consumer(tmp_path, placement):
     with quiet_host(tmp_path / "host", placement, 2, changes={"DEFAULT": {"reserved_host_cpus": 0}}) as made:
         made.audits(2)
         lost = take_record(placement, made.consumers[0])

@@ -275,7 +275,7 @@ def test_s106_heal_moves_all_vgpu_allocations_to_child_providers_in_one_reshape(
 
 
 @needs_all_traits()
-def test_the_first_audit_after_a_reshape_adds_the_traits_of_the_children(cards):
+def test_the_first_audit_after_a_reshape_adds_traits_to_child_providers(cards):
     cards.scheduled()
     cards.healed()
     children = cards.children

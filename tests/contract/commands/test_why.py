@@ -195,7 +195,7 @@ def test_the_why_command_counts_the_inventory_of_a_sharing_provider(tmp_path, re
     assert (code, first(document)["constraint"], first(document)["provider_uuid"]) == (3, "max-unit", sharing)
 
 
-def test_a_host_without_numa_cells_refuses_only_requests_for_numa_cells(host):
+def test_only_numa_requests_are_refused_on_a_host_without_numa_cells(host):
     code, document = document_of(host, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
     assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]

@@ -125,7 +125,7 @@ def test_usage_without_allocation_explains_over_capacity_on_its_provider_only():
     assert found[hidden.id].symptoms == (here.id,)
 
 
-def test_the_first_cause_in_a_chain_lists_all_later_findings_as_symptoms():
+def test_the_first_cause_in_a_chain_of_findings_lists_all_others_as_symptoms():
     twin = plain("hostname-duplicated", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="own", facts=(("provider_name", "cmp1"),))

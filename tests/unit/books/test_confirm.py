@@ -118,7 +118,7 @@ def test_allocations_of_a_consumer_are_reread_until_the_finding_is_confirmed():
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
 
 
-def test_the_finding_history_keeps_first_seen_at_and_removes_ended_findings():
+def test_the_history_keeps_when_a_finding_was_first_seen_until_it_ends():
     told = after(([PLAIN, RECORDED], True), ([PLAIN], True))
     (sighting,) = told.history.sightings
     assert (sighting.id, sighting.first_seen_at, sighting.last_seen_at, sighting.times) == (PLAIN.id, FIRST, SECOND, 2)

@@ -82,7 +82,7 @@ def test_a_vgpu_allocation_is_marked_unknown_if_the_flavor_requests_no_vgpu():
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
 
-def test_the_ledger_omits_requested_classes_that_the_host_does_not_offer():
+def test_the_ledger_has_no_row_for_a_requested_class_that_is_not_offered():
     assert rows(asking(resources__CUSTOM_GOLD="1")) == {}
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 

@@ -121,7 +121,7 @@ def test_a_finding_caused_by_another_finding_is_never_named_as_the_worst():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_a_host_message_has_the_short_headline_of_the_worst_finding():
+def test_a_host_message_shortens_the_headline_of_its_worst_finding():
     """A message has the headline of its worst finding, or else the first 160 characters of ``actual``."""
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160

@@ -16,7 +16,7 @@ VGPU = standing(
 )
 
 
-def test_s106_the_finding_names_the_consumers_and_the_child_providers():
+def test_s106_the_reshape_finding_names_the_consumers_and_child_providers():
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU), "reshape-needed", ONE_TYPE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "VGPU")
     assert found.expected == (
@@ -64,7 +64,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_reshape_is_needed_only_if_enabled_vgpus_are_allocated_on_the_root(world, chosen):
+def test_no_reshape_is_reported_if_no_enabled_vgpu_is_allocated_on_the_root(world, chosen):
     assert findings(world, "reshape-needed", chosen) == ()
 
 

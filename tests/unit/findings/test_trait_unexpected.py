@@ -80,7 +80,7 @@ def test_a_trait_that_the_agent_does_not_manage_is_never_reported(trait):
         assert found_in(world(trait), role, cleared(trait)) == []
 
 
-def test_traits_are_reported_only_if_they_were_read_and_are_unexpected():
+def test_no_unexpected_trait_is_reported_if_none_exists_or_none_was_read():
     trait = some_unwanted()
     assert found_in(without(world(trait), PLACEMENT), Role.OBSERVER) == []
     assert found_in(dataclasses.replace(world()), Role.OBSERVER) == []

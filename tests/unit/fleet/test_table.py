@@ -57,14 +57,14 @@ def test_free_amounts_are_rounded_down_and_unknown_free_amounts_are_marked(resou
     assert cells(clean(resources=resources)).free == text
 
 
-def test_the_row_of_an_expected_host_says_since_when_it_has_sent_no_message():
+def test_the_table_shows_since_when_an_expected_host_has_sent_no_message():
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")
     assert found.what == "expected host, no message since 02:58"
 
 
-def test_a_host_whose_compute_service_is_disabled_is_marked():
+def test_an_expected_host_with_disabled_compute_service_is_marked_disabled():
     (row,) = view(cell(expected=expected(ExpectedHost(host="a", disabled=True)))).rows
     assert cells_of(row, AT, 80).what == "(disabled) expected host, no message since 02:58"
 

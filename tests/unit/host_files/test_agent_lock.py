@@ -53,7 +53,7 @@ def test_no_process_holds_the_lock_if_a_daemon_has_ended_and_left_the_lock_file(
     assert wake(str(tmp_path)) is None
 
 
-def test_the_start_time_in_a_lock_file_is_ignored_if_its_pid_is_not_the_holder(holder, tmp_path):
+def test_the_lock_start_time_is_ignored_if_the_file_names_another_process(holder, tmp_path):
     (tmp_path / "agent.lock").write_text(f"1 {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() == Holder(holder.pid, None)
 

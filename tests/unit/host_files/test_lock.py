@@ -96,7 +96,7 @@ def test_the_fallback_folder_has_no_lock_file_if_the_preferred_folder_exists(tmp
         assert not (tmp_path / "run" / "lock").exists()
 
 
-def test_the_lock_file_is_in_the_second_folder_after_an_io_error_in_the_first(tmp_path, monkeypatch):
+def test_the_lock_file_is_in_the_fallback_folder_after_an_io_error(tmp_path, monkeypatch):
     """No file system here fails on demand, so the test fakes open(2)'s error for the first folder."""
     (tmp_path / "run").mkdir()
     real, asked = os.open, []

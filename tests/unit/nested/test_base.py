@@ -30,7 +30,7 @@ def test_a_child_providers_name_begins_with_the_node_name_and_an_underscore():
     assert {name: provider.uuid for name, provider in found.items()} == {GPU_06: mine.uuid, GPU_07: grandchild.uuid}
 
 
-def test_a_root_provider_with_the_name_of_a_child_is_not_treated_as_a_child():
+def test_the_root_provider_is_never_treated_as_a_child_provider():
     odd = view(provider=root(name=f"{NODE}_{GPU_06}"))
     assert children(odd, NODE) == {}
     assert children(None, NODE) == {}

@@ -236,7 +236,7 @@ def test_explain_sorts_findings_by_severity_and_then_by_code():
     assert [line.strip(" .") for line in said if line.strip(" .") in sentences] == list(sentences)
 
 
-def test_explain_lists_an_evacuation_even_if_no_allocation_remains():
+def test_explain_lists_an_evacuated_instance_even_without_an_allocation():
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"  0  instance {MOVED} (8 VCPU): evacuation to cmp2 is done" in said
@@ -379,7 +379,7 @@ def test_explain_shows_the_exact_bytes_beside_the_sum_of_rounded_amounts_in_gib(
     assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
 
 
-def test_the_exact_sum_in_bytes_includes_only_consumers_of_known_size():
+def test_explain_adds_up_exact_bytes_only_of_consumers_of_known_size():
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
@@ -410,7 +410,7 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_the_explain_command_shows_only_placement_data_for_child_providers():
+def test_explain_counts_neither_nova_nor_host_amounts_on_child_providers():
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[:3] == [
         f"VGPU on {NODE}: recorded 2 of 16, promised not counted, held not counted",
@@ -534,7 +534,7 @@ def test_the_explain_command_gives_json_with_the_amounts_and_the_whole_text():
     assert found["text"] == STORY_1_TEXT
 
 
-def test_the_json_of_explain_says_in_words_what_was_found_for_a_consumer():
+def test_the_json_of_explain_describes_a_consumers_allocation_in_words():
     found = document(explain_consumer(STORY_1, MOVED.upper()))
     assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
     assert found["rows"][0]["verdict"] == "allocation-stale-move"
@@ -651,7 +651,7 @@ def test_the_explain_command_says_that_a_stale_allocation_exceeds_the_capacity(c
     assert ("over-capacity" in found) == shown
 
 
-def test_explain_omits_over_capacity_findings_for_a_consumer_without_a_leak():
+def test_explain_shows_no_over_capacity_finding_for_a_consumer_without_leak():
     finding = over_capacity()
     claim = dataclasses.replace(finding.finding.evidence[0], consumer=Consumer(key=GUESTS[0], uuid=GUESTS[0], kind="i"))
     crowded = dataclasses.replace(finding, finding=dataclasses.replace(finding.finding, evidence=(claim,)))

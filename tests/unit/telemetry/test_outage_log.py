@@ -125,7 +125,7 @@ def test_a_source_that_was_not_asked_is_logged_neither_as_lost_nor_as_recovered(
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK)["audits"] == 1
 
 
-def test_the_log_has_one_line_about_unknown_findings_for_each_lost_source(day):
+def test_the_log_reports_unknown_findings_once_for_each_lost_source(day):
     other = seen(leak(7), FindingState.UNKNOWN, "placement")
     logged = [
         *day.audit(report_of(*UNKNOWN, lost="placement")),

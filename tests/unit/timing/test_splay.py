@@ -42,7 +42,7 @@ def test_a_host_has_unrelated_time_offsets_for_two_different_salts():
     assert 800 < both < 1200
 
 
-def test_salt_and_host_name_are_separated_before_the_time_offset_is_computed():
+def test_the_time_offset_uses_a_separator_between_host_name_and_salt():
     """Without a separator these two pairs would be the same text and have the same offset."""
     assert phase("bc", "a") != phase("c", "ab")
 

@@ -17,7 +17,7 @@ def test_a_trait_that_is_missing_in_os_traits_is_left_as_it_is():
 
 
 @given(st.dictionaries(st.sampled_from(NAMES), st.booleans()))
-def test_a_standard_trait_marked_true_is_set_and_one_marked_false_is_cleared(answers):
+def test_a_trait_decided_as_true_is_added_and_one_decided_as_false_removed(answers):
     wish = wish_of(answers)
     assert wish.wanted == {name for name in NAMES[:3] if answers.get(name) is True}
     assert wish.unwanted == {name for name in NAMES[:3] if answers.get(name) is False}

@@ -42,7 +42,7 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(("facts", "entries", "expected"), WORLDS.values(), ids=WORLDS.keys())
-def test_the_remote_managed_trait_needs_a_tagged_vf_with_a_card_serial_number(facts, entries, expected):
+def test_the_remote_managed_trait_is_set_for_a_tagged_vf_with_serial_number(facts, entries, expected):
     assert remote_managed_ports.wish(facts, pci_settings(*entries)) == expected
 
 

@@ -93,7 +93,7 @@ def test_a_volume_unknown_to_nova_is_counted_once_even_if_it_is_allocated():
 @pytest.mark.parametrize(
     "changes", [{"resource_class": "VCPU"}, {"provider_uuid": "another"}], ids=["class", "provider"]
 )
-def test_a_finding_about_another_class_or_provider_explains_no_shortage(changes):
+def test_the_why_command_ignores_findings_about_another_class_or_provider(changes):
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 

@@ -33,7 +33,7 @@ def test_an_id_prefix_needs_8_characters_and_a_journal_entry_prefix_needs_4():
         only_match("entry", "3f9", ("3f9c11aa",), LEAST_OF_ENTRY)
 
 
-def test_an_id_is_selected_only_by_its_first_characters():
+def test_an_empty_or_unrelated_prefix_selects_no_id():
     assert only_match("finding", "99999999", (ONE, OTHER)) is None
     assert only_match("finding", "zz", (ONE,)) is None
     assert only_match("finding", "", (ONE,)) is None

@@ -102,6 +102,6 @@ def test_a_device_spec_that_repeats_the_filter_of_an_earlier_one_is_detected():
 
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
-def test_every_notice_about_random_device_spec_tags_begins_with_visible_text(tags):
+def test_every_notice_about_a_device_spec_begins_with_visible_text(tags):
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

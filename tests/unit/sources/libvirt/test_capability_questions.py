@@ -86,5 +86,5 @@ def test_the_default_machine_types_of_each_architecture_are_queried(name, expect
         ("x86_64", {"cpu_mode": "none", "virt_type": "qemu"}, ("qemu64",)),
     ],
 )
-def test_the_queried_cpu_models_depend_on_cpu_mode_and_host_architecture(arch, choice, models):
+def test_the_cpu_models_to_query_depend_on_cpu_mode_and_architecture(arch, choice, models):
     assert models_to_ask(arch, GuestChoice(**choice)) == models

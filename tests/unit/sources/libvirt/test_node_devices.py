@@ -112,7 +112,7 @@ def test_devices_are_read_even_if_libvirt_lists_only_some_of_them(names):
 
 
 @pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
-def test_the_parent_address_in_the_xml_of_a_vf_is_used_without_a_check(address):
+def test_a_vf_keeps_any_physical_function_address_that_libvirt_reports(address):
     vf = BY_NAME["pci_0000_81_00_2"]
     odd = replace(vf, pci=replace(vf.pci, physical_function=address))
     device = found(vf.name, [*without(vf.name), odd])
