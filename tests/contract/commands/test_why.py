@@ -349,7 +349,7 @@ def test_unreadable_numa_cells_do_not_make_the_why_command_refuse_a_request(tmp_
     assert any("NUMA" in line for line in document["unknown"])
 
 
-def test_a_request_fits_a_disabled_host_unless_it_forbids_the_disabled_trait(tmp_path, rest):
+def test_a_disabled_host_is_refused_only_if_the_request_forbids_its_trait(tmp_path, rest):
     own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
     own.run("audit", "--publish")
     rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)

@@ -182,7 +182,7 @@ def test_a_locked_table_is_reported_as_unavailable_until_the_unlock(server, sour
     assert read(source).service == world().expected.service
 
 
-def test_a_read_sets_max_statement_time_to_at_most_its_remaining_deadline(source):
+def test_a_read_limits_max_statement_time_to_its_remaining_deadline(source):
     read(source)
     with source._database.snapshot(Deadline.after(30)) as connection:
         limit_s = connection.exec_driver_sql("SELECT @@SESSION.max_statement_time").scalar()

@@ -113,7 +113,7 @@ def test_a_finding_about_unallocated_use_names_the_guest_that_causes_it():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_usage_without_allocation_explains_over_capacity_on_its_provider_only():
+def test_unallocated_usage_explains_over_capacity_only_on_the_same_provider():
     """It does not explain the over-capacity of another provider."""
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))

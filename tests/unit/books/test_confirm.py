@@ -100,7 +100,7 @@ def test_a_finding_is_confirmed_after_the_configured_number_of_audits(at, expect
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
-def test_a_new_finding_based_on_cached_allocations_waits_for_a_fresh_read():
+def test_a_new_allocation_finding_is_reported_only_after_a_fresh_read():
     told = look(History(), RECORDED, PLAIN, fresh=False)
     assert [seen.finding.code for seen in told.findings] == ["volume-foreign"]
     assert [sighting.code for sighting in told.history.sightings] == ["volume-foreign"]
@@ -108,11 +108,11 @@ def test_a_new_finding_based_on_cached_allocations_waits_for_a_fresh_read():
 
 
 @pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
-def test_allocations_are_not_read_again_if_they_are_fresh_or_not_needed(finding, fresh):
+def test_allocations_are_not_reread_if_fresh_or_if_no_finding_needs_them(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_allocations_of_a_consumer_are_reread_until_the_finding_is_confirmed():
+def test_allocations_are_reread_until_the_finding_about_them_is_confirmed():
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
@@ -183,7 +183,7 @@ def test_a_confirmed_finding_stays_confirmed_if_its_evidence_changes():
     assert states == [(FindingState.SEEN, 1), (FindingState.CONFIRMED, 2), (FindingState.CONFIRMED, 1)]
 
 
-def test_every_finding_has_the_state_unknown_after_an_audit_that_ended_early():
+def test_an_audit_that_ended_early_sets_every_finding_to_state_unknown():
     history = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND).history
     (seen,) = not_checked(history.sightings)
     assert (seen.state, seen.confirmed, seen.last_seen_at) == (FindingState.UNKNOWN, True, SECOND)

@@ -89,12 +89,12 @@ def test_a_leaked_amount_is_counted_once_if_two_findings_report_it():
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_the_sum_of_leaks_is_null_if_data_was_not_read_and_no_leak_is_known():
+def test_the_leaked_amount_is_null_if_data_is_unread_and_no_leak_is_known():
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
 
-def test_the_sum_of_leaks_includes_known_leaks_that_cannot_be_checked_now():
+def test_the_leaked_amount_includes_known_leaks_that_cannot_be_checked_now():
     remembered = seen(evidence=(claim("VCPU", 8),), state=FindingState.UNKNOWN)
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 
@@ -115,7 +115,7 @@ def test_the_worst_finding_is_the_oldest_finding_of_the_highest_severity():
     assert found["oldest_at"] == "2026-11-01T00:00:00.000Z"
 
 
-def test_a_finding_caused_by_another_finding_is_never_named_as_the_worst():
+def test_a_symptom_of_another_finding_is_never_named_as_the_worst_finding():
     root = seen("guest-unknown", Severity.WARNING)
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"

@@ -122,7 +122,7 @@ def test_an_operator_request_during_an_outage_causes_an_audit_at_once(living, mo
     until(lambda: outage.asked[-1] == ("libvirt: after",), 20, "events are as quick as before the outage")
 
 
-def test_placement_is_not_retried_before_the_time_that_the_last_audit_set(living):
+def test_events_during_an_outage_do_not_hasten_the_retry_of_placement(living):
     waiting, live = living
     outage = Outage(hold_s=3.5)
     live(outage)

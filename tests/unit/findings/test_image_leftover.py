@@ -64,7 +64,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("read", "whereabouts"), TOLD.values(), ids=TOLD.keys())
-def test_the_finding_shows_the_path_and_the_size_of_the_leftover_folder(read, whereabouts):
+def test_the_leftover_folder_finding_shows_path_and_size(read, whereabouts):
     """It also says why the instance of the folder does not use it."""
     (found,) = findings(read, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)

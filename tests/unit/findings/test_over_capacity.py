@@ -59,7 +59,7 @@ CROWD = {
 WORLD = snapshot(**CROWD)
 
 
-def test_the_finding_shows_how_capacity_is_computed_and_names_leaked_consumers():
+def test_the_over_capacity_finding_shows_its_formula_and_leaked_consumers():
     (found,) = findings(WORLD, CODE, ONE_TO_ONE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
@@ -89,7 +89,7 @@ def test_the_finding_shows_how_capacity_is_computed_and_names_leaked_consumers()
     assert "first remove the leaked allocations" in found.remedy
 
 
-def test_use_above_capacity_without_a_leak_is_reported_as_over_commitment():
+def test_a_host_above_capacity_without_a_leak_is_reported_as_over_committed():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
@@ -171,7 +171,7 @@ def test_a_resource_class_is_reported_only_if_usage_exceeds_capacity(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_used_amount_is_reported_even_if_the_nova_state_could_not_be_read():
+def test_the_over_capacity_finding_gives_the_used_amount_without_nova_data():
     (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
     assert dict(found.facts)["used"] == 47
     assert dict(found.facts)["leaked_consumers"] is None

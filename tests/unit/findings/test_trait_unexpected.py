@@ -56,7 +56,7 @@ def test_a_trait_that_returns_after_the_agent_removed_it_is_reported():
     assert found.severity is Severity.WARNING
 
 
-def test_the_agent_remembers_the_unwanted_traits_that_a_write_removed():
+def test_the_agent_remembers_which_unwanted_traits_it_removed():
     wanted = wanted_root(decided(world()))
     assert remembered(None, wanted).cleared == wanted.traits_unwanted
 

@@ -41,7 +41,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("world", TOLD.values(), ids=TOLD.keys())
-def test_the_finding_names_the_instance_and_the_volume_size_in_bytes(world):
+def test_the_orphaned_volume_finding_names_the_instance_and_the_size(world):
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "DISK_GB")
     assert found.subject == f"vg0/{I1}_disk"

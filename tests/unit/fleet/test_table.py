@@ -100,7 +100,7 @@ def test_the_fleet_table_shows_why_the_last_audit_of_a_host_failed(changes, text
     assert what(clean(**changes)) == text
 
 
-def test_a_duration_that_is_only_a_minimum_begins_with_a_greater_than_sign():
+def test_a_minimum_duration_is_shown_with_a_greater_than_sign():
     assert cells(clean(outcome="crashed", findings=None), 30).for_s == ">30s"
 
 

@@ -79,7 +79,7 @@ def test_a_child_process_does_not_keep_the_lock_of_its_parent(tmp_path):
         child.communicate()
 
 
-def test_the_lock_file_is_in_the_second_folder_if_the_first_folder_is_missing(tmp_path):
+def test_the_lock_file_is_in_the_fallback_folder_if_the_first_is_missing(tmp_path):
     (tmp_path / "run").mkdir()
     first, second = (FileLock(str(tmp_path / "no" / "lock"), str(tmp_path / "run"), wait_s=0.0) for _ in range(2))
     with first.hold():
@@ -90,7 +90,7 @@ def test_the_lock_file_is_in_the_second_folder_if_the_first_folder_is_missing(tm
         pass
 
 
-def test_the_fallback_folder_has_no_lock_file_if_the_preferred_folder_exists(tmp_path):
+def test_no_lock_file_is_in_the_fallback_folder_if_the_first_folder_exists(tmp_path):
     (tmp_path / "run").mkdir()
     with FileLock(str(tmp_path / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
         assert not (tmp_path / "run" / "lock").exists()

@@ -111,7 +111,7 @@ def test_a_pci_device_is_not_free_if_nova_allocated_it_or_a_guest_uses_it():
     assert left(host(guest, devices=DEVICES), ONE) == without((ONE, "type-PCI"), (TWO, "type-PCI"))
 
 
-def test_free_pci_pools_omit_the_pf_of_each_used_vf_and_the_vfs_of_each_used_pf():
+def test_a_used_vf_blocks_its_pf_and_a_used_pf_blocks_its_vfs():
     assert left(host(devices=DEVICES), VF) == {**without((PF, "type-PF")), (PF, "type-VF"): 1}
     assert left(host(devices=DEVICES), PF) == without((PF, "type-PF"), (PF, "type-VF"))
 

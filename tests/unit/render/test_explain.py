@@ -259,7 +259,7 @@ def capacity_text(**changes):
     return [line.strip() for line in said[said.index(f"provider {NODE} ({PROVIDER})") + 1 :]]
 
 
-def test_explain_shows_a_negative_free_amount_with_its_calculation_and_meaning():
+def test_explain_says_what_a_negative_free_amount_means():
     # Story 5: 30 CPUs, ratio 1, 73 recorded.
     wanted = Inventory(resource_class="VCPU", total=30, max_unit=30)
     assert "-43  free = 30 capacity - 73 recorded; negative: more is recorded than this host offers" in (
@@ -465,7 +465,7 @@ def test_explain_says_that_the_agent_does_not_manage_a_custom_resource_class(whe
     assert text_of(explain_class(found, "CUSTOM_LICENCE"))[0].endswith("held not counted")
 
 
-def test_explain_says_why_a_consumer_could_not_be_compared():
+def test_explain_says_why_it_cannot_compare_the_amounts_of_a_consumer():
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     means = "a source or a row that the comparison needs could not be read, or there is nothing to compare"

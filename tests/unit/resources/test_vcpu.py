@@ -83,7 +83,7 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_the_vcpu_inventory_has_the_shared_cpu_count_and_reserve_and_ratio(world, options, expected):
+def test_the_vcpu_inventory_depends_on_shared_cpus_reserve_and_ratio(world, options, expected):
     assert Vcpu().inventory(world, settings(**options)) == expected
 
 

@@ -59,7 +59,7 @@ def test_the_why_command_adds_up_blocked_capacity_for_each_finding_code():
     assert held_by(rows, findings, inventory=(TERMS,)) == (moved, volume)
 
 
-def test_amounts_of_all_consumers_with_the_same_finding_code_are_added_up():
+def test_the_why_command_adds_up_amounts_of_findings_with_the_same_code():
     rows = (row("one", Verdict.ALLOCATION_LEAKED, recorded=3), row("two", Verdict.ALLOCATION_LEAKED, recorded=4))
     (held,) = held_by(rows, [found("allocation-leaked", "one"), found("allocation-leaked", "two")])
     assert (held.amount, held.findings) == (7, 2)

@@ -19,5 +19,5 @@ NAMED = _named()
 
 
 @pytest.mark.parametrize("constraint", Constraint)
-def test_each_constraint_is_used_outside_the_module_that_defines_it(constraint):
+def test_each_constraint_of_the_why_command_is_used_by_another_module(constraint):
     assert constraint.name in NAMED

@@ -93,7 +93,7 @@ def test_a_device_spec_with_physical_network_and_traits_causes_a_notice():
     assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
 
 
-def test_a_device_spec_that_repeats_the_filter_of_an_earlier_one_is_detected():
+def test_a_device_spec_with_the_same_filter_as_an_earlier_one_is_detected():
     first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
     again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
     assert earlier_twin(again, (other, first)) is first

@@ -93,7 +93,7 @@ def test_all_invalid_cpu_lists_are_reported_in_one_error(tmp_path):
         ("7,^70000-80000", (7,)),
     ],
 )
-def test_numbers_in_a_cpu_list_of_nova_conf_mean_the_same_as_for_nova_compute(tmp_path, text, cpus):
+def test_nova_conf_cpu_lists_are_parsed_as_nova_compute_parses_them(tmp_path, text, cpus):
     assert cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 
