@@ -200,7 +200,7 @@ class TestPrivateLibvirtd:
             source.close()
             reader.stop()
 
-    def test_the_next_read_detects_domain_changes_without_events(self, host_at):
+    def test_the_next_read_sees_new_and_removed_domains_without_libvirt_events(self, host_at):
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             connection = libvirt.open(daemon.uri)

@@ -97,7 +97,7 @@ def test_the_host_page_is_self_contained_and_every_text_is_readable(started, fil
     assert look.elements <= 8_000
 
 
-def test_the_search_hides_other_rows_and_the_copy_button_selects_the_command(started, files):
+def test_searching_hides_table_rows_and_a_copy_button_selects_its_command(started, files):
     look = browser.Look()
     with browser.opened(started, files["few"], look) as page:
         page.fill("#find-ledger-rows", "old-shop vcpu")

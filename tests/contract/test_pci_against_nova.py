@@ -217,7 +217,7 @@ def test_s116_to_s121_the_agent_finds_the_same_devices_and_providers_as_nova(the
     assert different == []
 
 
-def test_random_pci_cases_include_many_invalid_and_conflicting_and_valid_specs(theirs):
+def test_the_random_pci_cases_contain_enough_invalid_and_conflicting_specs(theirs):
     """The cases above prove something: enough entries are refused, are in conflict, and offer devices."""
     taken = [answer for answer in theirs if answer != "refused"]
     assert len(theirs) - len(taken) > CASES / 20

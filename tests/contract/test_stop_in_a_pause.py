@@ -100,11 +100,11 @@ def ends_early(wired: Wired, wait) -> bool:
     return not waiter.is_alive()
 
 
-def test_a_stop_request_ends_the_wait_of_an_audit_early(wired):
+def test_a_stop_request_wakes_up_an_audit_that_is_waiting(wired):
     assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 
-def test_a_stop_request_shortens_the_pause_that_precedes_a_placement_read(placement, wired):
+def test_a_stop_request_ends_the_pause_before_a_placement_read_early(placement, wired):
     """heal reads a consumer before and after its change, and pauses before such a read if Placement is overloaded."""
     root, consumer = placement.make_provider(), placements.new_uuid()
     placement.set_inventories(root, {"VCPU": {"total": 8}})

@@ -101,7 +101,7 @@ def test_conflicting_compute_id_files_are_reported_with_exit_code_78(placement, 
 
 
 @pytest.mark.parametrize("others", [0, 1], ids=["no row", "a row of another node"])
-def test_a_nova_service_without_a_compute_node_row_ends_the_agent_with_78(placement, host, others):
+def test_the_agent_exits_with_78_if_its_nova_service_has_no_compute_node_row(placement, host, others):
     rows = [row_of(host, new_uuid(), 1, hypervisor_hostname="old-name")][:others]
     fill(host, SERVICE, *rows)
     with placement.watched() as seen:

@@ -216,7 +216,7 @@ def tree_of(request, world, root):
     return found
 
 
-def test_a_sharing_provider_serves_a_tree_via_an_aggregate_of_a_child_provider(rest, client):
+def test_a_sharing_provider_serves_a_host_if_a_child_shares_its_aggregate(rest, client):
     """Placement considers the aggregates of every provider of a tree, not those of the root alone."""
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})

@@ -34,7 +34,7 @@ def test_merging_histories_ignores_audits_that_saw_different_evidence():
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_the_audit_count_is_reset_if_the_later_audit_could_not_check_a_finding():
+def test_a_finding_is_counted_anew_if_the_later_audit_could_not_check_it():
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -81,7 +81,7 @@ def test_merging_histories_ignores_audit_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_only_audits_since_its_return_are_counted_for_a_finding_that_came_back():
+def test_a_finding_that_came_back_is_counted_only_from_its_return_on():
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):

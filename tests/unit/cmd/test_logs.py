@@ -152,7 +152,7 @@ def test_a_password_in_an_address_that_a_library_logs_is_masked(tmp_path, use_js
     assert "hunter2" not in line
 
 
-def test_a_final_resource_view_with_many_pci_pools_is_shortened_to_1000_bytes(tmp_path):
+def test_the_log_line_of_the_final_resource_view_has_at_most_1000_bytes(tmp_path):
     setup_logging(configured(tmp_path))
     words = dict.fromkeys(FINAL_WORDS, 1) | {"pci_stats": ", ".join(f"8086:15{n:02} x2 on 0000:81" for n in range(99))}
     emit((Line(event=events.FINAL_VIEW, fields={"audit_id": UUID}, words=words),))
@@ -180,7 +180,7 @@ def test_a_line_logged_outside_an_audit_has_no_audit_id(tmp_path):
     assert all("audit=" not in line for line in lines(tmp_path))
 
 
-def test_log_lines_contain_formatted_named_arguments_and_escaped_extra_fields(tmp_path):
+def test_a_log_line_has_its_formatted_arguments_and_escaped_extra_fields(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("name=%(node)s used=%(used)sMB", {"node": "n%d", "used": 3}, extra={"error": '100%s of "it"\nnext'})
     (line,) = lines(tmp_path)

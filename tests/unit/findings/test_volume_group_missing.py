@@ -55,7 +55,7 @@ def test_a_volume_group_that_lacks_physical_volumes_is_reported():
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_no_resource_class_is_named_if_the_missing_group_is_not_for_disk_gb():
+def test_the_finding_has_no_resource_class_if_disk_gb_does_not_use_the_group():
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 

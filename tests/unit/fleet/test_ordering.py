@@ -28,7 +28,7 @@ def names(**choice) -> list[str]:
     return [row.host for row in chosen(FLEET.rows, Choice(**choice))]
 
 
-def test_the_worst_hosts_come_first_and_older_findings_before_newer_ones():
+def test_hosts_are_sorted_by_severity_and_then_from_oldest_to_newest_finding():
     assert names() == [
         "never-1", "silent-1", "crashed-1", "refused-1", "err-old", "err-new", "part-1", "warn-1", "info-1",
     ]  # fmt: skip

@@ -154,7 +154,7 @@ def test_heal_continues_only_if_the_nova_rows_of_the_consumer_match_the_plan(now
     assert (refused is None) is goes_on
 
 
-def test_heal_keeps_a_migration_allocation_if_the_instance_row_has_changed():
+def test_heal_keeps_a_migration_allocation_if_its_instance_row_has_changed():
     move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
     rows = dataclasses.replace(PLANNED, migrations=(move,))
     planned = Planned(rows, {})
@@ -181,7 +181,7 @@ def moves(*found: Migration, late_s: int = 0) -> AllMigrations:
     ],
     ids=["the same", "a move began", "a move ended", "unreadable now", "from an older copy"],
 )
-def test_heal_refuses_a_change_if_a_move_between_other_hosts_began_or_ended(planned, now, result):
+def test_heal_refuses_if_a_migration_elsewhere_began_or_ended_since_the_plan(planned, now, result):
     asked = task(rows=PLANNED, moves=now)
     refused = not_as_planned(asked, Planned(PLANNED, {HERE: planned}), Proven(NOW), frozenset(), frozenset({HERE}))
     assert refused is None if result is None else refused is not None and result in refused.words

@@ -106,7 +106,7 @@ def test_the_disk_gb_inventory_stays_unchanged_if_lvm_cannot_be_read():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="DISK_GB", why="lvm could not be read"),)
 
 
-def test_a_resource_class_is_not_added_while_its_data_is_unreadable():
+def test_disk_gb_is_not_added_to_placement_while_lvm_cannot_be_read():
     frozen = Frozen(name="DISK_GB", why="lvm could not be read")
     assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
 
@@ -177,7 +177,7 @@ def test_s157_parent_providers_are_written_first_and_deletions_come_last():
 
 
 @pytest.mark.parametrize("child_goes", [False, True])
-def test_a_provider_is_deleted_only_if_its_children_are_deleted_too(child_goes):
+def test_a_provider_is_deleted_only_together_with_all_of_its_children(child_goes):
     """Placement refuses to delete a parent with 409; an operator may have put another provider below the agent's."""
     below = root(uuid=uuid("below"), name="below", parent_uuid=uuid("old"))
     old = root(uuid=uuid("old"), name="old", parent_uuid=ROOT_UUID)

@@ -139,7 +139,7 @@ DOUBT = {
 
 
 @pytest.mark.parametrize(("ours", "observed", "expected", "terms"), DOUBT.values(), ids=DOUBT.keys())
-def test_a_higher_reserved_amount_in_placement_stays_but_is_capped_at_the_total(ours, observed, expected, terms):
+def test_a_higher_reserved_amount_in_placement_is_kept_up_to_the_total(ours, observed, expected, terms):
     after, said = not_below(dataclasses.replace(DISK, reserved=ours), TERMS, observed)
     assert after.reserved == expected
     assert said.terms == terms

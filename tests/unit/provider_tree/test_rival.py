@@ -141,7 +141,7 @@ def test_consecutive_audits_that_find_changes_by_another_writer_are_counted(befo
     assert judgement == written(strikes=after)
 
 
-def test_no_change_by_another_writer_is_counted_for_a_deleted_provider():
+def test_a_deleted_provider_does_not_count_as_a_change_by_another_writer():
     assert judged(written(strikes=1), None, wanted()) is None
 
 

@@ -52,7 +52,7 @@ def test_the_line_of_the_state_source_shows_how_far_ahead_a_future_heartbeat_is(
     assert source(behind_s=-70.0).endswith(": old; the newest heartbeat of nova's services is 70 s in the future")
 
 
-def test_the_line_about_nova_omits_the_heartbeat_age_if_it_is_unknown():
+def test_the_line_about_nova_shows_no_heartbeat_age_if_the_age_is_unknown():
     assert source(behind_s=...).endswith(": old")
 
 
@@ -72,7 +72,7 @@ def test_the_audit_text_shows_how_many_of_the_planned_writes_succeeded(changes, 
     assert head(audit_document(dataclasses.replace(REPORT, **changes)))[1].endswith(text)
 
 
-def test_the_audit_text_says_that_no_write_happened_without_placement_data():
+def test_the_printed_audit_blames_unread_placement_if_nothing_was_written():
     unread = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=9.0, error="placement: refused")
     report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
     said = head(audit_document(report))
@@ -104,7 +104,7 @@ def changed(**changes):
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 120, 220, None])
-def test_a_finding_block_never_splits_a_uuid_or_a_command_at_any_width(width):
+def test_a_printed_finding_never_breaks_a_uuid_or_a_command_over_two_lines(width):
     command = f"openstack resource provider allocation unset --provider {PROVIDER} {CONSUMER}"
     remedies = (Remedy(kind=RemedyKind.HAND, words="by hand", command=command),)
     finding = changed(consumer_uuid=CONSUMER, actual="8053063680 bytes " * 20, remedies=remedies)
@@ -345,7 +345,7 @@ def test_the_text_of_a_dry_run_audit_says_how_to_publish_its_changes(changes, na
     assert (" hand: stocktake audit --publish" in said) == named
 
 
-def test_an_unavailable_source_is_listed_before_findings_of_the_same_severity():
+def test_an_unavailable_source_is_printed_first_among_equally_severe_findings():
     lost = finding_document(MANY_LEAKS.findings[0]) | {"code": "source-unavailable", "id": "f0000000-0"}
     said = shown(finding_blocks([*many_leaks(2), lost], {}, NOW))
     assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"

@@ -49,7 +49,7 @@ def test_an_orphaned_thin_volume_adds_its_size_to_reserved_only_once() -> None:
     assert reserved(world) == 10 + 1
 
 
-def test_a_thin_pool_that_has_no_instance_disks_is_reserved_in_full() -> None:
+def test_the_whole_thin_pool_is_reserved_if_it_contains_no_instance_disk() -> None:
     assert reserved(with_cloud(pool_world(20), "i7")) == 51
 
 
@@ -58,7 +58,7 @@ def test_an_empty_thin_pool_is_reserved_in_full() -> None:
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_thin_pool_space_is_reserved_only_if_foreign_volumes_are_reserved(policy: UnmanagedPolicy) -> None:
+def test_no_thin_pool_space_is_reserved_if_foreign_volumes_are_only_reported(policy: UnmanagedPolicy) -> None:
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 

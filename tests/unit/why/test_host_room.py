@@ -60,7 +60,7 @@ def test_free_huge_pages_are_not_offered_to_guests_with_small_pages():
     assert host_obstacles(shape(1, PCPU=1, MEMORY_MB=8192), (room,)) != ()
 
 
-def test_no_ratio_lets_a_guest_numa_cell_be_larger_than_a_host_numa_cell():
+def test_allocation_ratios_do_not_raise_the_size_limit_of_a_guest_numa_cell():
     (room,) = rooms((view_cell(0), usage(0)), cpu_ratio=16.0, memory_ratio=2.0)
     assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
 
@@ -163,7 +163,7 @@ def test_page_size_large_never_means_the_smallest_page_size():
     assert "pages of 4 KiB" in found.words
 
 
-def test_a_page_size_that_the_host_does_not_have_is_refused():
+def test_a_guest_is_refused_if_the_host_does_not_have_its_page_size():
     (found,) = host_obstacles(shape(page=1048576, VCPU=1, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, "pages of 1048576 KiB" in found.words) == (Constraint.HUGE_PAGES, True)
 

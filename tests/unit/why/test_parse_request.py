@@ -60,7 +60,7 @@ def test_command_line_options_and_a_query_string_can_describe_the_same_request()
         '"resources=VCPU:4&limit=1000"',
     ],
 )
-def test_the_log_text_around_a_pasted_query_is_ignored(pasted):
+def test_an_allocation_candidates_query_is_found_in_a_pasted_log_line(pasted):
     assert of_query(pasted) == asked(resources=("VCPU=4",))
 
 

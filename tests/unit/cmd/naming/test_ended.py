@@ -21,7 +21,7 @@ def test_the_text_about_an_ended_finding_names_the_repair_that_ended_it(typed: s
     assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}: repaired (journal entry 2337b54e0001)"
 
 
-def test_the_text_about_an_undone_repair_names_the_undoing_journal_entry() -> None:
+def test_the_text_about_an_undone_repair_names_the_journal_entry_of_the_undo() -> None:
     words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
     assert words is not None
     assert words.endswith("; this repair was undone (journal entry aaaa)")

@@ -43,7 +43,7 @@ def test_the_details_of_a_host_fill_the_screen_and_no_line_is_too_wide(columns, 
     assert max(map(cell_len, shown)) <= columns
 
 
-def test_the_details_of_a_host_scroll_no_further_than_to_their_last_line():
+def test_scrolling_stops_at_the_last_line_of_the_host_details():
     ui = Ui(selected=("", LONG), detail_top=999)
     shown = drawn(FLEET, ui, Size(80, 14))
     assert shown[-2].startswith("run there")

@@ -26,7 +26,7 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_s101_addresses_and_resource_class_and_limit_of_each_mdev_type_are_read(tmp_path):
+def test_s101_each_mdev_type_has_its_configured_addresses_and_class_and_limit(tmp_path):
     expected = (
         MdevTypeChoice(type_id="nvidia-11", addresses=("0000:06:00.0",), max_instances=2),
         MdevTypeChoice(

@@ -146,7 +146,7 @@ def test_s133_a_newer_minor_schema_version_causes_a_notice(tmp_path):
     )
 
 
-def test_s134_a_provider_entry_that_adds_no_inventory_or_trait_causes_a_notice(tmp_path):
+def test_s134_a_notice_names_a_provider_entry_that_adds_nothing(tmp_path):
     found = read(tmp_path, site=one("traits: {additional: []}"))
     assert found.entries == ()
     assert found.notices == (f"{tmp_path}/site.yaml:3: no effect: the entry for gpu adds no inventory and no trait",)

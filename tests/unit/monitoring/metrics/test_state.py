@@ -98,7 +98,7 @@ def test_amount_metrics_keep_their_last_values_while_the_source_is_unread():
     assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
 
 
-def test_the_metric_of_differing_resources_stays_while_it_cannot_be_computed():
+def test_a_metric_of_differing_resources_keeps_its_value_while_data_is_missing():
     inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
     disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
     labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}
@@ -187,7 +187,7 @@ def test_metrics_of_a_source_are_absent_until_the_first_read_of_the_source():
     assert not [key for key in found if key.startswith(("stocktake_resource_used", "stocktake_resource_leaked"))]
 
 
-def test_a_source_that_an_audit_does_not_read_keeps_its_availability_metric():
+def test_the_availability_metric_of_a_source_stays_while_no_audit_reads_it():
     lost = replace(WHOLE, sources=sources("placement", asked=False))
     assert series(after(WHOLE, lost), "source_up", source="placement") == 1.0
     assert series(after(lost), "source_up", source="placement") is None

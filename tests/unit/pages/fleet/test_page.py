@@ -142,7 +142,7 @@ def test_an_unexpected_value_in_a_report_never_crashes_the_page(tmp_path, path, 
     assert len(facts.view.rows) + len(facts.unreadable) == 1
 
 
-def test_a_pipe_or_folder_or_broken_link_named_like_a_report_is_listed(tmp_path):
+def test_a_pipe_or_folder_named_like_a_report_is_listed_as_unreadable(tmp_path):
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "host-a").mkdir()
@@ -171,7 +171,7 @@ def test_a_page_made_from_bus_messages_says_which_data_is_missing():
     assert "1 silent, 1 never seen" in page
 
 
-def test_a_host_whose_report_lacks_an_agent_version_has_the_version_unknown():
+def test_a_host_is_shown_with_version_unknown_if_its_report_names_no_version():
     """The page reads ``agent_version`` where a report has it, and never needs it."""
     document = report_document(fleet.report(1))
     facts = gathered([("a", document)], FOLDER)

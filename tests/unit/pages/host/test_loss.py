@@ -115,7 +115,7 @@ def test_sizes_of_volumes_unknown_to_nova_are_rounded_only_after_their_sum():
     assert losses_of(covered).sold_twice.amounts == {"DISK_GB": 1}
 
 
-def test_storage_bytes_without_a_known_owner_count_as_unaccounted():
+def test_disk_space_that_belongs_to_no_instance_counts_as_unaccounted_for():
     store = SCREEN.storage[0]
     rows = (
         dataclasses.replace(store, owner_kind="instance", size_bytes=60, store_bytes=100),

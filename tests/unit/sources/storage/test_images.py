@@ -131,7 +131,7 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_a_changed_folder_or_list_of_disks_causes_a_new_read_of_image_files(source, place, reason):
+def test_images_are_read_again_after_their_folder_or_the_disk_list_changed(source, place, reason):
     """So does a call of `forget`."""
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
@@ -347,7 +347,7 @@ def test_each_byte_in_the_instances_folder_is_counted_for_exactly_one_path(place
     }
 
 
-def test_the_disk_in_a_folder_named_after_an_instance_and_a_suffix_is_measured(place):
+def test_a_disk_is_measured_if_its_folder_name_has_a_suffix_after_the_uuid(place):
     folder = place / f"{UUID}_foo"
     folder.mkdir()
     (folder / "disk").write_bytes(b"x" * 40000)
@@ -461,7 +461,7 @@ def test_guest_disks_are_still_read_if_their_folder_cannot_be_listed(source, pla
     assert (facts.image_stores, facts.disk_files[0].virtual_bytes) == ((), 10000)
 
 
-def test_the_image_cache_size_is_0_if_the_cache_is_missing_or_on_another_device(place):
+def test_a_missing_image_cache_or_one_on_another_file_system_counts_0_bytes(place):
     assert cache_bytes(str(place), str(place / "none")) == 0
     assert cache_bytes(str(place), "/proc") == 0
 
