@@ -73,7 +73,7 @@ def test_the_code_contains_exactly_the_caches_that_the_list_names():
         "x = A()\ndef f():\n    x.count += 1",
     ],
 )
-def test_the_search_for_caches_in_source_code_finds_each_kind_of_cache(source: str):
+def test_the_cache_scanner_finds_each_kind_of_cache(source: str):
     assert caches("m", ast.parse(source)) == {"m.x"}
 
 

@@ -82,7 +82,7 @@ def test_a_command_without_root_rights_prints_a_warning_and_the_readable_data(ho
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_a_command_asks_placement_nothing_if_it_may_not_read_the_host_uuid(hidden, rest, command):
+def test_a_command_sends_placement_no_request_if_the_host_uuid_is_unreadable(hidden, rest, command):
     with rest.watched() as seen:
         ended = run(hidden, *command, "-f", "json")
     assert (ended.returncode, ended.stderr) == (2, said(hidden))
@@ -103,7 +103,7 @@ PLAN = ("--plan", "0123456789ab", "--yes")
 @pytest.mark.parametrize(
     "command", [("heal", *PLAN), ("adopt", *PLAN), ("undo", "3f9c"), ("audit", "--publish")], ids=lambda words: words[0]
 )
-def test_a_writing_command_without_root_rights_exits_5_before_any_request(host, rest, command):
+def test_a_command_that_writes_exits_5_without_root_and_sends_no_request(host, rest, command):
     with rest.watched() as seen:
         ended = run(host, *command, "-f", "json")
     line = f"not root: {host.agent.folder}/state cannot be written, so nothing is changed; run this command as root"

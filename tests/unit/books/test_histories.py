@@ -48,7 +48,7 @@ def test_a_finding_that_this_process_ended_is_not_taken_from_the_other_history()
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_the_audit_count_is_reset_if_the_other_process_later_found_nothing():
+def test_a_finding_is_counted_anew_if_the_other_process_later_did_not_see_it():
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
@@ -61,13 +61,13 @@ def test_an_audit_count_of_1_stays_if_the_audit_is_newer_than_the_other_history(
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_finding_that_only_one_history_has_is_kept_with_audit_count_0():
+def test_a_finding_that_one_process_never_saw_is_kept_but_counted_anew():
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_the_audit_count_is_reset_if_this_process_later_found_nothing():
+def test_a_finding_is_counted_anew_if_this_process_later_did_not_see_it():
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0

@@ -51,12 +51,12 @@ PARTS = {
 }
 
 
-def test_the_test_cases_cover_every_part_of_the_libvirt_capabilities():
+def test_every_part_of_the_libvirt_capabilities_has_a_test_case():
     assert {part for part, _, _ in PARTS.values()} == set(Part)
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_finding_names_the_placement_data_that_is_no_longer_updated(name):
+def test_the_finding_says_which_placement_data_a_missing_capability_affects(name):
     """Each capability that libvirt's answer lacks stops the update of some traits or providers."""
     part, detail, expected = PARTS[name]
     (found,) = told(MissingPart(part=part, why="because", detail=detail))

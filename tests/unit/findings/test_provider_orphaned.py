@@ -45,7 +45,7 @@ def test_s158_the_finding_names_the_provider_and_its_allocations(kind):
     assert not found.rests_on_recorded
 
 
-def test_the_finding_is_still_reported_after_the_compute_node_record_is_deleted():
+def test_an_orphaned_provider_is_reported_after_the_agent_deleted_its_node_row():
     world = world_of(tree(OLD, HELD), nodes=(node(),))
     assert findings(world, CODE) == ()
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))

@@ -34,7 +34,7 @@ def test_hosts_are_sorted_by_severity_and_then_from_oldest_to_newest_finding():
     ]  # fmt: skip
 
 
-def test_clean_hosts_are_shown_only_on_request_and_then_come_last():
+def test_hosts_without_findings_are_listed_last_and_only_on_request():
     assert names(with_quiet=True) == [*names(), "clean-1"]
 
 
@@ -52,7 +52,7 @@ def test_hosts_can_be_sorted_by_name_or_finding_age_or_leaked_or_free_amount(sor
 
 
 @pytest.mark.parametrize("sort", ["leaked", "free"])
-def test_hosts_with_unknown_amounts_are_last_in_a_sort_by_amount(sort):
+def test_hosts_whose_amount_is_unknown_come_last_if_sorted_by_amount(sort):
     assert "never-1" in names(sort=sort)[-3:]
 
 

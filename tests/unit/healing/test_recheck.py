@@ -117,7 +117,7 @@ def test_heal_changes_nothing_if_reading_nova_state_fails():
     )
 
 
-def test_heal_skips_the_heartbeat_check_with_state_source_none():
+def test_heal_checks_no_heartbeat_if_the_agent_reads_no_nova_state():
     asked = task(late_s=3600)
     nobody = NovaState(kind=StateKind.NONE, host="h")
     assert proven(asked, nobody) == Proven(None)

@@ -213,7 +213,7 @@ def test_a_trait_unknown_to_placement_is_reported_and_not_written():
     )
 
 
-def test_known_traits_are_written_without_the_unknown_trait():
+def test_a_trait_unknown_to_placement_does_not_prevent_writing_the_others():
     provider = wanted(VCPU, traits_wanted=OURS | {"HW_NEW"})
     plan = diff(tree(provider), held(VCPU, traits=frozenset({"CUSTOM_RACK"})), frozenset({"HW_NEW"}))
     assert plan.writes == (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(OURS | {"CUSTOM_RACK"}))),)

@@ -86,7 +86,7 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_the_wait_before_a_takeover_restarts_if_nova_compute_shows_life(there, known, after):
+def test_the_wait_before_a_takeover_restarts_at_any_activity_of_nova_compute(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 

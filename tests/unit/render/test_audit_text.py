@@ -48,7 +48,7 @@ def test_the_line_about_nova_shows_the_age_of_the_newest_heartbeat():
     assert source(behind_s=70.0).endswith(": old; the newest heartbeat of nova's services is 70 s old")
 
 
-def test_the_line_of_the_state_source_shows_how_far_ahead_a_future_heartbeat_is():
+def test_the_line_about_nova_says_how_far_a_heartbeat_is_in_the_future():
     assert source(behind_s=-70.0).endswith(": old; the newest heartbeat of nova's services is 70 s in the future")
 
 
@@ -89,7 +89,7 @@ def test_the_printed_audit_begins_with_the_number_of_findings_and_causes():
 
 
 @pytest.mark.parametrize("ago", ["2026-11-21T09:58:29.000Z", ""])
-def test_the_audit_text_says_when_an_uncheckable_finding_was_last_checked(ago):
+def test_the_printed_audit_says_when_a_finding_could_last_be_checked(ago):
     unknown = dataclasses.replace(
         FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm", "state"), last_seen_at=ago
     )
@@ -146,7 +146,7 @@ def test_a_finding_block_omits_an_age_that_is_unknown(age):
     assert f"  seen{text}  [" in said[0]
 
 
-def test_a_finding_of_an_older_agent_is_printed_even_without_a_state():
+def test_a_finding_is_printed_even_if_an_older_agent_wrote_no_state_for_it():
     """Older agents wrote no field "state"."""
     older = {key: value for key, value in finding_document(FINDING).items() if key not in ("state", "remedies")}
     assert "  seen, 60 min  [" in shown(finding_block(older | {"confirmed": False}, {}, NOW))[0]
@@ -230,7 +230,7 @@ def plan_text(plan, width=400):
     return [line for line in shown(plan_lines(plan), width) if line]
 
 
-def test_the_printed_plan_shows_units_and_ends_with_the_withheld_writes():
+def test_the_printed_plan_shows_units_and_why_some_writes_are_held_back():
     said = plan_text(DOCUMENT["plan"])
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
@@ -253,7 +253,7 @@ def recorded(*names):
     return tuple(dataclasses.replace(plain, trait=name, recorded=True) for name in names)
 
 
-def test_the_plan_text_lists_only_changed_traits_but_the_json_lists_all_traits():
+def test_the_printed_plan_lists_only_changed_traits_but_the_json_lists_all():
     kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
@@ -311,7 +311,7 @@ def test_more_than_five_equal_findings_have_one_block_and_one_command():
     assert sum(line.strip()[1:9] in ids for line in said) == 7
 
 
-def test_five_equal_findings_have_one_block_each():
+def test_up_to_five_equal_findings_are_printed_one_by_one():
     said = shown(finding_blocks(many_leaks(5), {}, NOW))
     assert sum(line.startswith("ERROR  ") for line in said) == 5
 

@@ -21,5 +21,5 @@ def test_the_fix_column_never_contains_a_command_that_only_inspects():
     assert commands(FOREIGN) == (None, "lvs -o +lv_tags guests/backup-by-hand", None)
 
 
-def test_the_findings_command_offers_exactly_the_columns_that_its_rows_have():
+def test_the_findings_command_declares_the_same_columns_as_its_table():
     assert Findings.COLUMNS == COLUMNS

@@ -53,7 +53,7 @@ def test_the_whole_thin_pool_is_reserved_if_it_contains_no_instance_disk() -> No
     assert reserved(with_cloud(pool_world(20), "i7")) == 51
 
 
-def test_an_empty_thin_pool_is_reserved_in_full() -> None:
+def test_the_whole_thin_pool_is_reserved_if_it_contains_no_volume() -> None:
     assert reserved(with_cloud(pool_world(), "i0")) == 51
 
 

@@ -64,7 +64,7 @@ def test_an_allocation_candidates_query_is_found_in_a_pasted_log_line(pasted):
     assert of_query(pasted) == asked(resources=("VCPU=4",))
 
 
-def test_the_granular_groups_of_a_query_logged_by_the_scheduler_are_parsed():
+def test_a_pasted_scheduler_query_is_parsed_with_all_its_granular_groups():
     request = of_query(
         "/placement/allocation_candidates?group_policy=isolate&limit=1000&resources=VCPU%3A1&resources1=VGPU%3A1"
         "&required1=CUSTOM_X%2C%21CUSTOM_Y&resources_net-2=SRIOV_NET_VF:2&same_subtree=1,_net-2"

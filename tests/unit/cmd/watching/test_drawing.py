@@ -73,7 +73,7 @@ def test_a_text_that_is_cut_ends_with_a_tilde():
     assert "allocation-leaked x3: billing: deleted, and 8 VCPU are counted" in line
 
 
-def test_the_report_shows_every_text_in_full_if_the_output_has_no_width_limit():
+def test_a_fleet_report_without_a_width_limit_cuts_no_text():
     text = "\n".join(line.text for line in report_lines(FLEET, chosen(FLEET.rows, Choice()), None))
     assert LONG in text
     assert "\u8a9e" * 90 in text
@@ -89,7 +89,7 @@ def test_a_host_table_without_rows_names_the_key_that_shows_hidden_hosts():
     assert " no host that matches the filter x" in drawn(quiet, filtered, Size(80, 24))
 
 
-def test_above_the_table_three_problems_are_shown_and_all_others_are_counted():
+def test_the_screen_shows_three_problems_and_the_number_of_all_others():
     away = [cell(name=f"cell-{number}", away=Away(since=AT, error="e")) for number in range(5)]
     shown = drawn(view(*away), Ui(), Size(80, 24))
     assert [line.split(":")[0] for line in shown[1:4]] == ["cell-0", "cell-1", "cell-2"]

@@ -45,7 +45,7 @@ def test_a_signal_ends_the_wait_for_keys_and_is_returned_to_the_caller(ends):
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-def test_the_end_of_keyboard_input_counts_as_a_hangup_signal():
+def test_the_terminal_reports_a_hangup_signal_if_its_input_is_closed():
     ours, theirs = pty.openpty()
     with Terminal(theirs) as terminal:
         os.close(ours)

@@ -37,7 +37,7 @@ def test_s101_each_mdev_type_has_its_configured_addresses_and_class_and_limit(tm
     assert mdev_types(load_beside_nova(tmp_path, "", TWO)) == expected
 
 
-def test_options_of_an_mdev_type_may_come_from_nova_conf_and_the_agent_config(tmp_path):
+def test_mdev_type_options_in_nova_conf_and_in_the_agent_config_are_combined(tmp_path):
     nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
     ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
     (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))
@@ -51,7 +51,7 @@ def test_vgpu_types_are_read_from_the_deprecated_option_and_config_section(tmp_p
     )
 
 
-def test_an_mdev_type_is_ignored_if_an_earlier_type_also_omits_addresses(tmp_path):
+def test_only_one_mdev_type_may_omit_its_addresses_and_a_second_is_ignored(tmp_path):
     text = "[devices]\nenabled_mdev_types = a,b,c\n[mdev_b]\ndevice_addresses = 0000:01:00.0\n"
     loaded = loaded_with(tmp_path, text)
     assert [(one.type_id, one.addresses) for one in mdev_types(loaded)] == [("a", ()), ("b", ("0000:01:00.0",))]

@@ -77,7 +77,7 @@ def test_metrics_still_count_findings_that_an_audit_could_not_check():
     assert [series(state, "findings_unknown", severity="warning") for state in (before, now)] == [0.0, 1.0]
 
 
-def test_amount_metrics_keep_their_last_values_while_the_source_is_unread():
+def test_metrics_of_amounts_keep_their_values_while_all_sources_are_unreadable():
     nothing = replace(
         WHOLE,
         sources=sources(*NAMES),
@@ -139,7 +139,7 @@ def of_disk(state, book):
     return series(state, "book_amount", book=book, hostname="compute-17.example.org", resourcetype="DISK_GB")
 
 
-def test_the_amount_of_disk_in_use_keeps_its_value_while_lvm_is_unread():
+def test_the_metric_of_used_disk_space_keeps_its_value_while_lvm_is_unreadable():
     before = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=38, recorded=40)))
     lost = replace(before, sources=sources("lvm"), ledger=(held_disk(promised=50, held=None, recorded=50),))
     assert [of_disk(after(before, lost), book) for book in ("promised", "held", "recorded")] == [50.0, 38.0, 50.0]
@@ -158,7 +158,7 @@ def test_a_resource_class_without_usage_data_has_no_metric_of_used_amounts():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_metrics_of_expected_amounts_appear_only_after_libvirt_was_read():
+def test_a_metric_of_expected_amounts_is_absent_until_libvirt_was_first_read():
     """Nova's data is missing here, and the values of the last complete read stay."""
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}

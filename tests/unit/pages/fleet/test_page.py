@@ -66,7 +66,7 @@ def test_the_page_shows_how_old_its_data_was_when_the_page_was_written(minutes, 
     ]
 
 
-def test_the_square_of_each_of_the_50_worst_hosts_links_to_the_row_of_the_host():
+def test_only_the_squares_of_the_50_worst_hosts_are_links_to_their_rows():
     page = page_of(800)
     targets = set(re.findall(r'href="#(host-\d+)"', page))
     assert targets == set(re.findall(r'id="(host-\d+)"', page))
@@ -135,7 +135,7 @@ def test_a_file_that_is_not_a_report_is_named_and_all_reports_are_still_counted(
      ("agent_version",), ("ledger",), ("audit", "findings", 1, "consumer_uuid")],
     ids=str,
 )  # fmt: skip
-def test_an_unexpected_value_in_a_report_never_crashes_the_page(tmp_path, path, value):
+def test_the_fleet_page_is_written_even_if_a_report_has_an_unexpected_value(tmp_path, path, value):
     (tmp_path / "odd.json").write_bytes(_wrong(*path, value=value))
     facts = facts_of_folder(str(tmp_path), None)
     rendered(fleet_page(facts))

@@ -64,7 +64,7 @@ def test_the_wasted_amount_excludes_allocations_outside_of_the_provider_tree():
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
 
 
-def test_resources_of_an_instance_without_allocation_count_as_double_booked():
+def test_resources_used_by_an_instance_without_allocation_are_double_booked():
     report = dataclasses.replace(CLEAN, findings=(LOST,), ledger=(row(MISSING, promised=2, held=2),))
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 
@@ -88,7 +88,7 @@ def test_reserved_host_memory_does_not_cover_guests_unknown_to_nova():
     assert losses_of(report).sold_twice.amounts == {"MEMORY_MB": 4096}
 
 
-def test_allocated_vcpus_of_guests_unknown_to_nova_are_not_double_booked():
+def test_only_unallocated_vcpus_of_guests_unknown_to_nova_are_double_booked():
     """The guest is unknown to nova and uses 8 VCPU; the agent has allocated 6, so 2 are sold twice."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     own = row(own_consumer_uuid(HOST, Cause.FOREIGN_GUEST), recorded=6, consumer_kind="stocktake")
@@ -124,7 +124,7 @@ def test_disk_space_that_belongs_to_no_instance_counts_as_unaccounted_for():
     assert without_owner(dataclasses.replace(CLEAN, storage=rows)) == 40
 
 
-def test_allocations_of_unknown_consumers_count_as_unaccounted():
+def test_allocations_of_a_consumer_unknown_to_nova_count_as_unaccounted_for():
     seen = dataclasses.replace(LEAKED, finding=dataclasses.replace(LEAKED.finding, code="consumer-unknown"))
     report = dataclasses.replace(CLEAN, findings=(seen,), ledger=(row(DELETED, recorded=4),))
     assert losses_of(report).unaccounted.amounts == {"VCPU": 4}

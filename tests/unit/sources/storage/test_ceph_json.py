@@ -85,6 +85,6 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_random_json_as_a_ceph_report_is_parsed_or_raises_source_inconsistent(document):
+def test_random_json_never_causes_an_unexpected_error_of_the_ceph_parser(document):
     with contextlib.suppress(SourceInconsistent):
         parse_pool(json.dumps(document), "p")

@@ -192,7 +192,7 @@ def is_read(source):
         return None
 
 
-def test_a_measurement_that_ends_after_its_deadline_is_used_by_the_next_read(source, place, monkeypatch):
+def test_a_measurement_that_misses_its_deadline_serves_the_next_read(source, place, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -476,7 +476,7 @@ def test_a_disk_store_is_shared_if_nova_lists_several_hosts_in_its_folder(place)
 @pytest.mark.parametrize(
     "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
 )
-def test_no_hosts_are_read_from_a_compute_nodes_file_that_is_invalid_or_old(place, written):
+def test_an_invalid_or_old_compute_nodes_file_yields_no_hosts(place, written):
     (place / "compute_nodes").write_text(written, encoding="latin-1")
     assert registered_hosts(str(place), 1e9) == ()
 
@@ -493,5 +493,5 @@ def test_the_file_system_type_of_a_mount_is_found_by_its_device_number(tmp_path)
     assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
 
 
-def test_the_file_system_type_of_the_proc_mount_of_this_machine_is_proc():
+def test_the_file_system_type_of_the_real_proc_mount_is_proc():
     assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"
