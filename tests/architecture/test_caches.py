@@ -53,7 +53,7 @@ def caches(module: str, tree: ast.Module) -> set[str]:
     return {f"{module}.{name}" for name in found}
 
 
-def test_the_code_contains_exactly_the_caches_that_the_list_names():
+def test_every_cache_in_the_code_is_listed_and_every_listed_cache_exists():
     assert set().union(*(caches(name, parse(path)) for name, path in MODULES.items())) == set(CACHES)
 
 
@@ -78,5 +78,5 @@ def test_the_cache_scanner_finds_each_kind_of_cache(source: str):
 
 
 @pytest.mark.parametrize("source", ["x = {}\ndef f(key):\n    return x[key]", "x = []\ndef f(x):\n    x.append(1)"])
-def test_the_check_for_caches_in_the_code_ignores_constants_and_arguments(source: str):
+def test_the_cache_scanner_ignores_constants_and_function_arguments(source: str):
     assert caches("m", ast.parse(source)) == set()

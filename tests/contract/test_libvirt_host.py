@@ -88,7 +88,7 @@ class TestTestDriver:
         assert (facts.hostname, facts.driver) == ("node-a", "TEST")
         assert facts.libvirt_version >= 8_000_000
 
-    def test_host_facts_have_kernel_parameters_and_tdx_and_uptime_and_load(self, node_file, tmp_path, host_at):
+    def test_uptime_and_load_and_kernel_parameters_of_the_host_are_read(self, node_file, tmp_path, host_at):
         parameters = tmp_path / "sys" / "module" / "kvm_amd" / "parameters"
         parameters.mkdir(parents=True)
         (parameters / "sev").write_text("Y\n")

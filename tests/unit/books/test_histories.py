@@ -27,7 +27,7 @@ def test_merging_two_histories_keeps_the_earliest_start_and_the_latest_sighting(
     assert (found.confirmed, found.stands_since) == (True, T1)
 
 
-def test_merging_histories_ignores_audits_that_saw_different_evidence():
+def test_the_count_of_the_other_process_is_ignored_if_its_evidence_differs():
     """The count of the other process is about other evidence."""
     theirs = history(one(times=3, evidence_digest="old"), read_until=50)
     (found,) = merged(history(one(times=1)), theirs).sightings
@@ -42,7 +42,7 @@ def test_a_finding_is_counted_anew_if_the_later_audit_could_not_check_it():
         assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
 
 
-def test_a_finding_that_this_process_ended_is_not_taken_from_the_other_history():
+def test_merging_does_not_bring_back_a_finding_that_this_process_ended():
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
@@ -54,7 +54,7 @@ def test_a_finding_is_counted_anew_if_the_other_process_later_did_not_see_it():
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_an_audit_count_of_1_stays_if_the_audit_is_newer_than_the_other_history():
+def test_a_finding_keeps_its_count_if_only_an_older_audit_did_not_see_it():
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)

@@ -4,7 +4,7 @@ from agent.bus.timeouts import pause_s
 from agent.telemetry.finding_changes import worth_reporting
 
 
-def test_a_lost_broker_is_logged_at_failures_1_2_4_8_and_so_on():
+def test_connection_failures_are_logged_only_at_counts_1_2_4_8_and_so_on():
     assert [count for count in range(40) if worth_reporting(count)] == [1, 2, 4, 8, 16, 32]
 
 

@@ -161,7 +161,7 @@ def test_the_log_line_of_the_final_resource_view_has_at_most_1000_bytes(tmp_path
     assert line.endswith(f" audit={UUID}")
 
 
-def test_a_log_line_outside_an_audit_has_an_audit_id_only_if_the_call_passes_it(tmp_path):
+def test_an_audit_id_is_logged_outside_an_audit_only_if_the_caller_gives_one(tmp_path):
     setup_logging(configured(tmp_path))
     LOG.info("agent started")
     LOG.info("audit done", extra={"audit_id": "ffff"})

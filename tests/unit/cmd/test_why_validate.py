@@ -26,7 +26,7 @@ def test_no_similar_uuid_is_suggested_if_three_characters_are_wrong():
     assert mistyped(A, []) is None
 
 
-def test_no_uuid_is_suggested_for_a_random_uuid():
+def test_no_known_uuid_is_suggested_for_an_unrelated_uuid():
     known = [str(uuid.UUID(int=random.Random(seed).getrandbits(128))) for seed in range(200)]
     assert [mistyped(A, known), mistyped(known[0], known[1:])] == [None, None]
 
@@ -36,7 +36,7 @@ def test_the_most_similar_known_uuid_is_suggested_for_a_mistyped_one():
     assert mistyped(A, [two_off, one_off]) == one_off
 
 
-def test_an_unknown_aggregate_is_reported_with_the_cause_and_a_similar_uuid():
+def test_the_message_about_an_unknown_aggregate_suggests_a_cause_and_a_uuid():
     wanted = ResourceRequest(groups=(RequestGroup(member_of=(frozenset({A, ELSEWHERE}),)),))
     forbidden = ResourceRequest(groups=(RequestGroup(forbidden_aggregates=frozenset({A})),))
     said = (

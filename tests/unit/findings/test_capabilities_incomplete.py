@@ -83,5 +83,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_capabilities_are_reported_only_if_libvirt_returned_a_part_of_them(world):
+def test_complete_or_unread_libvirt_capabilities_cause_no_finding(world):
     assert findings(world, CODE) == ()

@@ -47,7 +47,7 @@ def test_hosts_without_findings_are_listed_last_and_only_on_request():
         ("free", ["err-old", "silent-1"]),
     ],
 )
-def test_hosts_can_be_sorted_by_name_or_finding_age_or_leaked_or_free_amount(sort, first):
+def test_hosts_are_listed_in_the_chosen_sort_order(sort, first):
     assert names(sort=sort)[: len(first)] == first
 
 

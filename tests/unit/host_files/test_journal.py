@@ -92,7 +92,7 @@ def test_the_journal_names_the_user_of_the_process_if_sudo_was_not_used(monkeypa
     assert actor.words == f"{pwd.getpwuid(os.geteuid()).pw_name}, stocktake undo"
 
 
-def test_a_journal_entry_that_was_ended_twice_has_the_second_result(journal):
+def test_the_second_result_counts_if_a_journal_entry_has_two_results(journal):
     entry_id = journal.begin(CHANGE)
     journal.end(entry_id, Result.UNKNOWN, "no answer")
     journal.end(entry_id, Result.DONE, "it was done")

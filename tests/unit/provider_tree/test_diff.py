@@ -92,7 +92,7 @@ def test_the_total_of_a_class_that_has_allocations_may_be_reduced():
     assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
 
 
-def test_a_resource_class_is_removed_if_only_another_provider_has_allocations():
+def test_a_resource_class_is_removed_even_if_a_child_has_allocations_of_it():
     elsewhere = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(uuid("i1"), PCPU=1))
     observed = dataclasses.replace(held(inventory("PCPU", 2), VCPU), allocations=elsewhere)
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)

@@ -111,7 +111,7 @@ RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, Unman
     ("volumes", "guests", "expected"),
     [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
 )
-def test_the_policies_for_foreign_volumes_and_unknown_guests_are_independent(volumes, guests, expected):
+def test_foreign_volumes_and_unknown_guests_are_reserved_by_separate_options(volumes, guests, expected):
     claims = [
         by_hand(GIB),
         made_by(Cause.VOLUME_ORPHANED, 2 * GIB),

@@ -166,13 +166,13 @@ def test_the_message_about_another_writer_shows_what_the_writer_changed():
     )
 
 
-def test_a_rival_writer_is_reported_even_if_its_change_has_disappeared():
+def test_another_writer_is_reported_even_if_its_change_is_gone_again():
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
     assert rival.why.endswith("the change is gone now")
 
 
-def test_a_write_by_the_agent_keeps_the_count_of_changes_by_other_writers():
+def test_the_count_of_changes_by_other_writers_survives_a_write_of_the_agent():
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 
@@ -186,13 +186,13 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_an_allocation_ratio_that_changed_without_the_total_is_kept(there, ratio):
+def test_an_allocation_ratio_that_somebody_changed_alone_is_kept(there, ratio):
     """The same holds for ``max_unit``."""
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 
 
-def test_an_allocation_ratio_is_kept_if_the_agent_never_wrote_the_inventory():
+def test_the_agent_keeps_the_allocation_ratio_of_an_inventory_it_never_wrote():
     odd = root(dataclasses.replace(THEIRS, allocation_ratio=16.0), inventory("CUSTOM_X", 1, allocation_ratio=3.0))
     assert without_foreign_ratios(odd, None) == odd
     assert without_foreign_ratios(odd, written()).inventory("CUSTOM_X") == inventory(

@@ -161,7 +161,7 @@ def test_symptoms_are_printed_below_their_cause_and_without_fix_commands():
     assert sum(line.startswith(("ERROR", "WARNING", "INFO")) for line in said) == 4
 
 
-def test_a_finding_is_printed_alone_if_the_finding_that_caused_it_is_absent():
+def test_a_symptom_is_printed_as_a_finding_of_its_own_if_its_cause_is_absent():
     symptom = finding_document(SCREEN.findings[1])
     assert shown(finding_blocks([symptom], {}, NOW))[1].startswith("WARNING  consumer-on-several-providers")
 
@@ -300,7 +300,7 @@ def many_leaks(count):
     return [finding_document(seen) for seen in leaks]
 
 
-def test_more_than_five_equal_findings_have_one_block_and_one_command():
+def test_more_than_five_equal_findings_are_printed_together_with_one_command():
     said = shown(finding_blocks(many_leaks(7), {}, NOW))
     ids = [seen.finding.id[:8] for seen in MANY_LEAKS.findings[:7]]
     assert sum(line.startswith("ERROR  ") for line in said) == 1

@@ -42,7 +42,7 @@ def test_reserved_disk_gb_contains_the_metadata_of_a_thin_pool_but_not_its_data(
     assert reserved(world) == 1
 
 
-def test_an_orphaned_thin_volume_adds_its_size_to_reserved_only_once() -> None:
+def test_an_orphaned_thin_volume_is_counted_once_in_the_reserved_amount() -> None:
     """Its thin pool also has the disks of instances; the pool's metadata adds another GiB."""
     world = with_cloud(pool_world(20, 10), "i0")
     assert held(world)[uuid("i0"), Cause.INSTANCE] == 20 * GIB
@@ -62,7 +62,7 @@ def test_no_thin_pool_space_is_reserved_if_foreign_volumes_are_only_reported(pol
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_the_counted_disk_size_of_a_guest_ignores_how_full_its_thin_pool_is() -> None:
+def test_a_fuller_thin_pool_does_not_change_the_counted_disk_size_of_a_guest() -> None:
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)

@@ -213,7 +213,7 @@ def test_the_free_amounts_of_numa_cells_depend_on_the_ratios_in_placement():
     ],
     ids=["no libvirt", "no capabilities", "no state", "no root"],
 )
-def test_free_amounts_of_numa_cells_are_unknown_if_needed_data_were_not_read(report, root):
+def test_free_amounts_of_numa_cells_are_unknown_if_a_data_source_is_missing(report, root):
     assert rooms_of(report, root) is None
 
 

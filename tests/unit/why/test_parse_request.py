@@ -27,7 +27,7 @@ def test_amounts_from_the_command_line_form_one_unnumbered_request_group():
     assert asked(resources=("VCPU=64",)) == ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
 
 
-def test_command_line_options_and_a_query_string_can_describe_the_same_request():
+def test_the_same_request_can_be_given_by_options_or_by_a_query_string():
     by_options = asked(
         resources=("VCPU=4", "MEMORY_MB:1024"),
         required=("HW_CPU_X86_VMX,CUSTOM_A", "in:CUSTOM_B,CUSTOM_C", "!CUSTOM_D"),

@@ -63,7 +63,7 @@ def test_notices_about_questionable_device_specs_name_their_config_file(tmp_path
     assert check(loaded) == ()
 
 
-def test_notices_about_odd_device_specs_are_given_only_for_valid_entries(tmp_path):
+def test_an_invalid_device_spec_gets_no_notice_but_a_questionable_one_does(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[pci]\ndevice_spec = {{\ndevice_spec = {{}}\n")
     (notice,) = notices(loaded)
     assert notice.startswith(f"{tmp_path}/stocktake.conf: [pci] device_spec = {{}}: offers guests every")

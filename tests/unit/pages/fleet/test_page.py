@@ -49,7 +49,7 @@ def test_the_fleet_page_is_smaller_than_1_mb_and_has_less_than_12000_elements(nu
     assert elements(page) <= 12_000
 
 
-def test_the_page_names_an_unread_source_and_the_hosts_that_could_not_read_it():
+def test_the_page_names_the_hosts_that_could_not_read_a_data_source():
     page = page_of(200)
     assert "2 hosts could not read placement in the last audit: compute-0090, compute-0190." in page
 
@@ -118,7 +118,7 @@ ODD |= {
 
 
 @pytest.mark.parametrize("content", ODD.values(), ids=ODD.keys())
-def test_a_file_that_is_not_a_report_is_named_and_all_reports_are_still_counted(tmp_path, content):
+def test_the_page_names_an_invalid_report_file_and_counts_all_valid_reports(tmp_path, content):
     (tmp_path / "odd.json").write_bytes(content)
     (tmp_path / "good.json").write_text(report_to_json(fleet.report(2, fleet.leaked(2))))
     facts = facts_of_folder(str(tmp_path), None)
@@ -155,7 +155,7 @@ def test_a_pipe_or_folder_named_like_a_report_is_listed_as_unreadable(tmp_path):
     assert [row.host for row in facts.view.rows] == [fleet.name(1)]
 
 
-def test_a_page_made_from_bus_messages_says_which_data_is_missing():
+def test_a_fleet_page_made_from_bus_messages_says_which_data_it_lacks():
     view = fleet_hosts.view(
         fleet_hosts.cell(
             fleet_hosts.seen(fleet_hosts.broken("compute-1", "consumer-on-several-providers")),

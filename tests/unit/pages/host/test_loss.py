@@ -58,7 +58,7 @@ def test_wasted_amounts_are_the_allocations_of_deleted_or_moved_instances():
     assert losses_of(report).wasted.amounts == {"VCPU": 12, "MEMORY_MB": 16384}
 
 
-def test_the_wasted_amount_excludes_allocations_outside_of_the_provider_tree():
+def test_allocations_on_providers_of_other_trees_do_not_count_as_wasted():
     ledger = (row(DELETED, recorded=4), row(DELETED, "DISK_GB", recorded=80, outside_tree=True))
     report = dataclasses.replace(CLEAN, findings=(LEAKED,), ledger=ledger)
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
@@ -74,14 +74,14 @@ def test_resources_used_by_an_instance_without_allocation_are_double_booked():
     [(0, 8), (1, 4), (2, 0), (3, 0)],
     ids=["none reserved", "half reserved", "all reserved", "more reserved"],
 )
-def test_reserved_vcpus_of_guests_unknown_to_nova_are_not_double_booked(reserved: int, sold_twice: int):
+def test_only_unreserved_vcpus_of_guests_unknown_to_nova_are_double_booked(reserved: int, sold_twice: int):
     """One reserved CPU covers four virtual CPUs, because the ratio is 4."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(offer(reserved=reserved),))
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
-def test_reserved_host_memory_does_not_cover_guests_unknown_to_nova():
+def test_memory_reserved_for_the_host_does_not_cover_guests_unknown_to_nova():
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))
@@ -96,7 +96,7 @@ def test_only_unallocated_vcpus_of_guests_unknown_to_nova_are_double_booked():
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 
 
-def test_sizes_of_volumes_unknown_to_nova_are_rounded_only_after_their_sum():
+def test_volume_sizes_are_added_up_before_the_sum_is_rounded():
     volumes = tuple(
         row(
             None,
@@ -137,7 +137,7 @@ def test_wasted_and_double_booked_amounts_are_unknown_without_placement_data():
     assert not any(loss.is_none for loss in (losses.sold_twice, losses.wasted, losses.unaccounted))
 
 
-def test_the_amount_wasted_by_leaks_is_known_even_if_the_storage_was_not_read():
+def test_the_wasted_amount_is_known_even_if_lvm_could_not_be_read():
     sources = tuple(dataclasses.replace(each, ok=each.name != "lvm") for each in SCREEN.sources)
     losses = losses_of(dataclasses.replace(SCREEN, sources=sources, findings=(FOREIGN,)))
     assert losses.wasted.is_known

@@ -27,7 +27,7 @@ def test_the_hint_about_a_tls_error_says_which_option_or_cause_to_check(said, op
     assert option in tls_hint(f"SSL exception connecting to https://keystone:5000/v3: (Caused by SSLError({said!r}))")
 
 
-def test_an_error_that_is_not_about_options_has_no_hint():
+def test_errors_that_no_option_can_fix_have_no_hint():
     assert tls_hint("Unable to establish connection to https://keystone:5000/v3: Connection refused") == ""
     assert keystone_hint(500) == keystone_hint(503) == ""
     assert {placement_hint(status, LIST) for status in (404, 409)} == {""}

@@ -9,7 +9,7 @@ from tests.rigs.cell_worlds import T0
 ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({"id": "broken"},))
 
 
-def test_the_cached_instances_are_used_if_only_service_and_node_rows_changed():
+def test_changed_service_and_node_rows_do_not_discard_the_cached_instances():
     last = LastGuests()
     first = last.parsed(ROWS)
     assert first.unreadable

@@ -90,14 +90,14 @@ def test_guest_disks_and_the_folder_that_stores_them_are_measured(source, place)
     }
 
 
-def test_disks_are_read_even_if_the_folder_instances_path_is_missing(tmp_path, reader):
+def test_guest_disks_are_read_even_if_the_instances_folder_is_missing(tmp_path, reader):
     (tmp_path / "disk").write_bytes(b"x")
     facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
     assert (facts.image_stores, facts.unread) == ((), ())
     assert facts.disk_files[0].virtual_bytes == 1
 
 
-def test_the_result_of_a_read_is_cached_until_it_reaches_the_maximum_age(source, place, clock):
+def test_image_sizes_are_cached_until_they_reach_the_maximum_age(source, place, clock):
     first = read(source, raw(place / UUID / "disk"))
     (place / UUID / "disk").write_bytes(b"x" * 90000)
     clock.now += MAX_AGE_S - 1
@@ -202,7 +202,7 @@ def test_a_measurement_that_misses_its_deadline_serves_the_next_read(source, pla
     assert len(begun) == 1
 
 
-def test_a_measurement_that_takes_longer_than_the_maximum_cache_age_is_cached(source, clock, monkeypatch):
+def test_the_cache_age_of_a_measurement_begins_at_the_end_of_the_measurement(source, clock, monkeypatch):
     gate, begun = slow_walk(monkeypatch)
     gate.set()
     real = image_meter.measure
@@ -466,7 +466,7 @@ def test_a_missing_image_cache_or_one_on_another_file_system_counts_0_bytes(plac
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_a_disk_store_is_shared_if_nova_lists_several_hosts_in_its_folder(place):
+def test_the_instances_folder_is_shared_if_its_nova_file_lists_several_hosts(place):
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
