@@ -263,7 +263,7 @@ def test_debug_messages_of_libraries_are_not_logged_even_in_debug_mode(tmp_path)
         ("default_log_levels = NAME=ERROR\n", ["ERROR", "CRITICAL"]),
     ],
 )
-def test_a_library_logs_only_critical_records_unless_its_level_or_debug_is_set(tmp_path, name, text, levels):
+def test_libraries_log_only_critical_records_by_default_but_more_with_debug(tmp_path, name, text, levels):
     setup_logging(configured(tmp_path, text.replace("NAME", name)))
     for level in ("WARNING", "ERROR", "CRITICAL"):
         stdlib.getLogger(name).log(getattr(stdlib, level), "says")
