@@ -59,6 +59,7 @@ def test_the_whole_thin_pool_is_reserved_if_it_contains_no_volume() -> None:
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
 def test_no_thin_pool_space_is_reserved_if_foreign_volumes_are_only_reported(policy: UnmanagedPolicy) -> None:
+    """Nor is any reserved if foreign volumes are ignored."""
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 

@@ -50,6 +50,7 @@ def test_the_fleet_page_is_smaller_than_1_mb_and_has_less_than_12000_elements(nu
 
 
 def test_the_page_names_the_hosts_that_could_not_read_a_data_source():
+    """The data source is named too."""
     page = page_of(200)
     assert "2 hosts could not read placement in the last audit: compute-0090, compute-0190." in page
 
@@ -143,6 +144,7 @@ def test_the_fleet_page_is_written_even_if_a_report_has_an_unexpected_value(tmp_
 
 
 def test_a_pipe_or_folder_named_like_a_report_is_listed_as_unreadable(tmp_path):
+    """So is a broken link; other files are ignored."""
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "host-a").mkdir()
