@@ -161,7 +161,7 @@ def test_no_module_of_the_audit_package_imports_the_agent_sources_package():
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_each_driver_library_is_imported_only_by_the_packages_listed_for_it(driver: str):
+def test_only_the_allowed_packages_import_a_driver_library(driver: str):
     strangers = [
         f"{module}, line {line}"
         for module, path in MODULES.items()

@@ -186,7 +186,7 @@ def test_s153_audits_end_as_partial_while_placement_refuses_connections(placemen
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_an_agent_that_only_observes_reports_no_rival_writer(placement, host):
+def test_an_agent_that_only_observes_does_not_report_writes_of_other_clients(placement, host):
     """A reload made an owner an observer: the changes of other clients overwrite no write of this agent."""
     loaded = load([str(host.config_file)])
     owner, request = settings_from(loaded), AuditRequest(reasons=("test",))

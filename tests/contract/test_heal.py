@@ -823,7 +823,7 @@ def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_heal_waits_only_once_for_proof_that_nova_compute_is_dead(host):
+def test_heal_waits_only_in_its_first_run_until_nova_compute_is_proven_dead(host):
     """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")

@@ -210,7 +210,7 @@ def test_a_missing_ploop_image_is_reported_with_its_path(tmp_path: pathlib.Path)
     assert measured(tmp_path, "ploop").problem == f"ENOENT: No such file or directory ({tmp_path}/root.hds)"
 
 
-def test_disk_over_commit_equals_virtual_minus_actual_sizes_from_qemu_img(tmp_path: pathlib.Path) -> None:
+def test_the_disk_over_commit_of_the_agent_agrees_with_qemu_img(tmp_path: pathlib.Path) -> None:
     qcow2 = with_bytes_in_it(tmp_path)
     raw, garbage = tmp_path / "raw", tmp_path / "garbage"
     tool("qemu-img", "create", "-q", "-f", "raw", raw, "3G")

@@ -116,7 +116,7 @@ def test_the_agent_rereads_an_unchanged_device_once_in_64_device_listings(node):
     assert {name: counting.read.count(name) for name in TEXTS if name != GPU} == dict.fromkeys(TEXTS.keys() - {GPU}, 1)
 
 
-def test_a_new_device_triggers_another_read_of_each_physical_function(node):
+def test_a_physical_function_is_read_again_after_a_new_device_appears(node):
     fewer = [
         text.replace("<address domain='0x0000' bus='0x81' slot='0x00' function='0x2'/>", "") for text in without(VF)
     ]

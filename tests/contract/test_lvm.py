@@ -121,7 +121,7 @@ def test_the_extents_of_all_kinds_of_volumes_add_up_to_the_used_extents(group: V
 
 
 @root
-def test_extents_of_a_thin_pool_are_attributed_to_its_hidden_sub_volumes(group: VolumeGroupRig) -> None:
+def test_thin_pool_extents_are_counted_at_its_hidden_data_and_metadata_volumes(group: VolumeGroupRig) -> None:
     rigs.lay_out(group, thin_pool("vg0-pool", "volume-1", "volume-2"))
     facts = read(group.runner, "vg0")
     assert {v.name: (v.size_bytes // EXTENT, v.extent_bytes // EXTENT) for v in facts.volumes} == {

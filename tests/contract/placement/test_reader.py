@@ -220,7 +220,7 @@ def test_a_consumer_record_includes_allocations_on_other_trees(rest, reader, roo
     assert record.consumer_uuid == consumer
 
 
-def test_the_reader_limits_consumer_reads_and_reads_suspicious_consumers_first(rest, reader, root):
+def test_a_limited_number_of_consumers_is_read_and_suspicious_ones_come_first(rest, reader, root):
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()
@@ -329,7 +329,7 @@ def test_the_tree_is_read_again_if_a_provider_is_deleted_during_the_read(rest, t
     assert [p.uuid for p in view.providers] == [root]
 
 
-def test_a_read_raises_generation_conflict_if_providers_keep_being_deleted(rest, tmp_path, root):
+def test_a_read_raises_generation_conflict_if_providers_vanish_in_every_attempt(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     gone = Answer(404, b'{"errors":[{"detail":"No resource provider"}]}')
     transport.script = lambda request: gone if "/traits" in str(request.url) else None
@@ -373,7 +373,7 @@ def test_all_requests_of_a_tree_read_carry_the_same_global_request_id(rest, read
     assert ids.pop().startswith("req-")
 
 
-def test_consumers_with_findings_are_reread_only_after_their_provider_changed(rest, reader, root):
+def test_the_reader_rereads_reported_consumers_only_after_a_provider_change(rest, reader, root):
     """However many the findings are, a view takes two requests.
 
     If a consumer was removed and re-made, the reader reads the consumers of all these findings again.

@@ -183,7 +183,7 @@ def test_a_missing_virtual_host_of_the_broker_is_named_in_the_error(filled):
     assert "virtual host" in error.message
 
 
-def test_reads_succeed_even_if_agent_and_nova_differ_in_amqp_durable_queues(filled):
+def test_reads_succeed_even_if_only_the_agent_sets_amqp_durable_queues(filled):
     with state_of(filled.bus(rabbit=(("amqp_durable_queues", True),))) as source:
         assert read(source, 30).service is not None
 

@@ -63,7 +63,7 @@ def report_of_compute(connection, age_s):
     )
 
 
-def test_two_lightweight_reads_of_unchanged_rows_return_equal_row_digests(filled, source):
+def test_two_lightweight_reads_return_the_same_digest_if_no_row_changed(filled, source):
     last = full(source)
     first, second = light(source, last), light(source, last)
     again = first.renewed(last)

@@ -222,7 +222,7 @@ def test_s68_the_second_audit_deletes_an_orphaned_node_and_its_empty_provider(wo
     assert (writes(third), third["outcome"]) == ([], "clean")
 
 
-def test_compute_node_rows_stay_unchanged_while_data_from_the_database_is_stale(world):
+def test_an_audit_changes_no_compute_node_rows_while_nova_data_is_stale(world):
     """Since the old rows were read, the row and its provider may have become another host's."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)

@@ -130,7 +130,7 @@ def test_findings_about_files_in_an_unreadable_folder_are_unknown():
     assert found.missing(dataclasses.replace(leftover, subject="/srv/nova2/a")) == ()
 
 
-def test_a_finding_cannot_be_checked_until_its_consumer_has_been_read():
+def test_a_finding_about_a_consumer_is_unknown_while_the_consumer_is_unread():
     several = finding_of("consumer-on-several-providers")
     world = fully_read(PLANTED["consumer-on-several-providers"][0]().world)
     unread = dataclasses.replace(world.placement.value, consumers=())
@@ -156,7 +156,7 @@ def test_a_finding_cannot_be_checked_until_its_consumer_has_been_read():
 def test_whether_writes_are_still_refused_is_unknown_if_writing_was_postponed(
     role, publish, attempts, held, error, expected
 ):
-    """It is also unknown if a write failed without an answer, and if this audit must not write."""
+    """The finding is also unknown if a write failed without an answer, and if this audit must not write."""
     task = SimpleNamespace(
         settings=facts.settings(role=role),
         request=AuditRequest(reasons=("test",), publish=publish),
@@ -175,7 +175,7 @@ def test_a_finding_about_provider_usage_is_unknown_if_usages_were_not_read():
     assert checks(facts.snapshot(placement=read)).missing(unlisted) == ()
 
 
-def test_a_restarted_agent_cannot_check_findings_about_its_earlier_writes():
+def test_findings_about_earlier_writes_become_unknown_after_an_agent_restart():
     unexpected = finding_of("trait-unexpected")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), capabilities=None))
     assert WRITES in checks(world, written=None).missing(unexpected)

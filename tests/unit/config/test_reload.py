@@ -22,7 +22,7 @@ def test_reload_applies_mutable_options_and_keeps_immutable_options(tmp_path):
     assert agent_options_from(running).interval_s == 5.0
 
 
-def test_a_changed_immutable_option_needs_a_restart_until_it_is_changed_back(tmp_path):
+def test_an_immutable_option_needs_no_restart_after_it_is_changed_back(tmp_path):
     running = load_ours(tmp_path, ALONE + "[lvm]\ndeadline = 5\n")
     write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 6\n")
     once = reload(running)

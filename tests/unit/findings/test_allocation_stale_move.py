@@ -69,7 +69,7 @@ def test_the_stale_move_finding_says_where_the_instance_is_now(world, where, liv
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_an_allocation_that_a_confirmed_migration_left_is_reported():
+def test_a_remaining_allocation_of_a_confirmed_migration_is_reported():
     mover = uuid("migration-1")
     world = snapshot(
         nova=state(instance(**AWAY), migrations=(migration(status="confirmed"),)),
@@ -101,7 +101,7 @@ def test_the_finding_is_reported_only_after_a_completed_move_to_another_host(wor
     assert findings(world, CODE) == ()
 
 
-def test_a_failed_migration_does_not_suppress_the_finding():
+def test_a_stale_allocation_is_reported_despite_a_failed_migration():
     """A migration in error stays for years; it counts for occupancy and hides no leftover."""
     world = recorded_for(instance(**AWAY), migrations=(migration(status="error"),))
     assert len(findings(world, CODE)) == 1

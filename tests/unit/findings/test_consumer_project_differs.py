@@ -55,7 +55,7 @@ def test_an_allocation_is_reported_if_only_the_user_differs_from_nova():
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 
-def test_a_migration_consumer_whose_project_differs_from_nova_is_reported():
+def test_a_wrong_project_of_a_migration_consumer_is_reported():
     nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
     assert findings(booked("migration-1", nova), CODE) == ()
     (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)
@@ -77,7 +77,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_an_allocation_is_reported_only_if_its_project_certainly_differs(world):
+def test_a_wrong_project_is_reported_only_for_a_known_instance_on_this_host(world):
     assert findings(world, CODE) == ()
 
 

@@ -38,12 +38,12 @@ TABLE = {
 }  # fmt: skip
 
 
-def test_each_finding_rule_needs_exactly_the_sources_listed_in_this_file():
+def test_the_sources_of_each_finding_rule_equal_the_table_in_this_file():
     expected = {code: frozenset(sources) for sources, codes in TABLE.items() for code in codes}
     assert {rule.code: rule.rests_on for rule in BUILTIN} == expected
 
 
-def test_a_finding_depends_on_every_source_of_its_rule_except_for_pinned_cpus():
+def test_findings_except_those_about_pinned_cpus_need_all_sources_of_their_rule():
     """A finding about the pinned CPUs of a NUMA cell needs no data from Placement, although its rule does."""
     rules = {rule.code: rule.rests_on for rule in BUILTIN}
     found = [f for code in PLANTED for make in PLANTED[code] for f in make().decision(Role.OWNER).findings]

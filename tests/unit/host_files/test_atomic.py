@@ -95,7 +95,7 @@ def test_a_written_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, wri
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
-def test_a_file_loses_all_permissions_of_users_outside_of_its_group(tmp_path, before, after):
+def test_closing_a_file_to_other_users_removes_only_their_permissions(tmp_path, before, after):
     path = tmp_path / "report.json"
     path.write_text("")
     path.chmod(before)

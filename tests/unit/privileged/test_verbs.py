@@ -73,7 +73,7 @@ def test_the_privileged_helper_runs_vgs_or_ceph_or_ndctl_as_requested(verb: Verb
     assert [argv[: len(command)] for argv in runner.commands] == [command]
 
 
-def test_the_privileged_call_lvm_volumes_skips_volume_groups_that_do_not_exist() -> None:
+def test_the_helper_asks_lvs_only_for_volume_groups_that_exist() -> None:
     runner = Recorder(done(VGS), done("volumes"))
     assert ask(Verb.LVM_VOLUMES, runner).content["stdout"] == "volumes"
     assert runner.commands[1][:2] == ("lvs", "-a")
@@ -115,7 +115,7 @@ def test_the_privileged_helper_returns_a_size_or_an_error_for_each_file_system()
     assert facts.unread == (("/nowhere", "No such file or directory"),)
 
 
-def test_a_missing_instances_folder_is_read_as_a_folder_without_images() -> None:
+def test_the_helper_finds_no_images_if_the_instances_folder_does_not_exist() -> None:
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder()).content)))
     assert (measured.facts.image_stores, measured.facts.unread, measured.guests_unread) == ((), (), "")
 

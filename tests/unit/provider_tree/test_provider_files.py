@@ -54,7 +54,7 @@ def tree(there, *entries) -> DesiredTree:
     return made
 
 
-def test_s129_a_provider_yaml_entry_for_this_host_replaces_that_for_all_hosts():
+def test_s129_an_entry_with_the_uuid_of_the_host_replaces_a_compute_node_entry():
     every = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=COMPUTE_NODE)
     ours = entry(inventory("CUSTOM_B", 5), uuid=ROOT_UUID)
     assert custom(tree(world(), every, ours).root) == {"CUSTOM_B": 5}
@@ -68,7 +68,7 @@ def test_provider_yaml_is_applied_to_a_root_provider_that_does_not_exist_yet():
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
 
-def test_s130_two_provider_yaml_entries_for_one_provider_are_a_conflict():
+def test_s130_two_provider_yaml_entries_for_one_provider_are_reported():
     """One entry names the provider by its uuid, the other by its name."""
     by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
     assert custom(tree(world(), by_uuid, by_name).root) == {}
@@ -140,7 +140,7 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_removing_a_provider_yaml_entry_removes_only_values_that_it_added():
+def test_removing_a_provider_yaml_entry_keeps_values_that_others_added():
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -151,7 +151,7 @@ def test_removing_a_provider_yaml_entry_removes_only_values_that_it_added():
     assert after().plan.writes == ()
 
 
-def test_the_agent_remembers_a_provider_yaml_value_while_placement_has_it():
+def test_provider_yaml_values_are_remembered_as_long_as_they_are_in_placement():
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
@@ -235,7 +235,7 @@ def test_provider_yaml_applies_only_to_gpus_that_libvirt_lists(facts, entries):
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_provider_yaml_is_not_applied_to_a_pci_device_with_conflicting_specs():
+def test_provider_yaml_is_not_applied_if_pci_specs_match_a_pf_and_its_vfs():
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)

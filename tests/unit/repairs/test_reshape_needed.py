@@ -79,7 +79,7 @@ def test_s106_a_reshape_moves_vgpu_allocations_to_the_provider_of_each_card():
     assert f"{NODE}_{GPU_06} (2)" in action.why
 
 
-def test_the_uuid_of_a_mediated_device_is_read_from_its_name_or_uuid_field():
+def test_a_reshape_reads_the_uuid_of_an_mdev_from_its_name_or_its_uuid_field():
     plain = gpu_scene()
     host = plain.snapshot.host.value
     longer = tuple(dataclasses.replace(m, name=f"{m.name}_{m.parent[4:]}") for m in host.devices.mdevs)
@@ -113,7 +113,7 @@ def test_a_reshape_also_moves_amounts_to_child_providers_that_already_exist():
     assert offered(action)[half.name] == ({"VGPU": 2}, {"VGPU": 9})
 
 
-def test_s156_an_unused_provider_is_deleted_if_its_gpu_has_no_capacity():
+def test_s156_a_reshape_deletes_the_unused_provider_of_a_gpu_without_vgpus():
     gone = child("pci_0000_08_00_0", inventory("VGPU", 4))
     below = dataclasses.replace(child("x"), parent_uuid=gone.uuid)
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
@@ -235,7 +235,7 @@ def sev_scene(*names: str, amount: int = 1, **kernel: str) -> Scene:
     return scene_of(world, *held)
 
 
-def test_s107_an_encryption_context_moves_to_sev_even_if_sev_es_is_also_offered():
+def test_s107_a_reshape_moves_encryption_contexts_to_sev_and_not_to_sev_es():
     action = action_of(sev_scene("a", "b", sev_es="Y"))
     sev = child_uuid(ROOT_UUID, ProviderKey("memory-encryption", "amd_sev"))
     assert written(action) == {uuid(n): {(sev, CONTEXT): 1} for n in ("a", "b")}

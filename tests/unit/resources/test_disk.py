@@ -233,7 +233,7 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
     )
 
 
-def test_each_amount_of_disk_space_has_an_owner_and_an_exact_size_in_bytes():
+def test_each_use_of_disk_space_is_listed_with_its_cause_and_its_size_in_bytes():
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),

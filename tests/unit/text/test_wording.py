@@ -59,7 +59,7 @@ def test_many_items_of_one_kind_are_grouped_at_the_position_of_the_first_item():
 
 
 @given(st.lists(st.integers(min_value=0, max_value=3)))
-def test_grouping_returns_every_item_once_and_never_mixes_different_kinds(items):
+def test_each_item_is_in_exactly_one_group_with_only_items_of_its_kind(items):
     found = alike(list(enumerate(items)), lambda one: one[1])
     assert sorted(one for members in found for one in members) == list(enumerate(items))
     assert all(len({kind for _, kind in members}) == 1 for members in found)

@@ -13,7 +13,7 @@ HOSTS = [str(uuid.uuid5(uuid.NAMESPACE_DNS, f"host-{number}")) for number in ran
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_one_of_ten_scheduled_placement_reads_is_a_full_read(host, every, first):
+def test_every_tenth_scheduled_placement_read_is_a_full_read(host, every, first):
     """The other nine reads cover only the allocations."""
     turns = Counter(turn(host, audit, every) for audit in range(first, first + every * EVERYTHING_AFTER))
     assert (turns[Turn.EVERYTHING], turns[Turn.ALLOCATIONS]) == (1, EVERYTHING_AFTER - 1)

@@ -114,7 +114,7 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_the_request_fits_only_on_another_host_if_this_host_refuses_it(others, is_whole, code):
+def test_the_why_command_says_that_this_host_refuses_what_placement_offers(others, is_whole, code):
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
@@ -221,7 +221,7 @@ def test_the_json_of_the_why_command_contains_the_request_and_its_obstacles():
     assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
 
 
-def test_a_caveat_is_printed_even_if_the_request_fits_in_the_provider_tree():
+def test_the_why_command_prints_caveats_about_a_request_that_fits():
     fits = asked(offered(1, total=96, max_unit=96))
     tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
     report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))

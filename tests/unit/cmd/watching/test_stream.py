@@ -13,7 +13,7 @@ def heard(document) -> Heard:
     return Heard(cell="cell-1", document=document, seen=seen(document))
 
 
-def test_text_output_has_a_line_for_each_host_message_and_absent_host():
+def test_text_output_has_a_line_for_each_message_and_each_missing_host():
     out = io.StringIO()
     printer = Lines(out)
     printer.message(heard(clean("a")))
@@ -41,7 +41,7 @@ def test_a_message_that_json_cannot_represent_is_reported_on_stderr(capsys):
     assert "a sent a message that cannot be printed as JSON" in capsys.readouterr().err
 
 
-def test_csv_output_has_a_row_for_each_host_message_and_absent_host():
+def test_csv_output_has_a_row_for_each_message_and_each_missing_host():
     out = io.StringIO()
     printer = CsvLines(out)
     printer.message(heard(broken("a", worst={"code": "c", "severity": "error", "headline": 'x, "y"'})))

@@ -43,7 +43,7 @@ def test_a_probe_request_encoded_as_a_line_is_decoded_unchanged(request_sent: Re
 
 
 @given(ANSWERS)
-def test_a_probe_answer_encoded_as_a_line_is_decoded_unchanged(answer: Answer) -> None:
+def test_encoding_and_decoding_a_probe_answer_returns_the_same_answer(answer: Answer) -> None:
     line = answer_line(answer)
     assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
     assert parse_answer(line) == answer
