@@ -148,7 +148,7 @@ def test_a_periodic_audit_delays_its_write_if_the_last_audit_met_conflicts(place
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_the_agent_reports_no_other_writer_if_its_own_writes_fail(placement, host):
+def test_no_competing_writer_is_reported_if_the_writes_of_the_agent_fail(placement, host):
     """The agent's repair of a foreign change is answered 503.
 
     The agent sees the change in several audits but overwrites it once, so it reports no rival.
@@ -202,7 +202,7 @@ def test_an_agent_that_only_observes_does_not_report_writes_of_other_clients(pla
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_uuid_made_up_by_an_agent_that_only_observes_never_reaches_placement(placement, host):
+def test_the_temporary_uuid_of_an_agent_that_only_observes_is_not_in_placement(placement, host):
     """A reload makes the observer an owner: the agent stores a new identity on disk before its first write."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()

@@ -537,7 +537,7 @@ def test_heal_changes_nothing_if_the_provider_tree_is_unreadable(host):
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
-def test_heal_reports_result_unknown_if_the_response_and_the_recheck_fail(host):
+def test_heal_reports_an_unknown_result_if_the_response_and_the_recheck_fail(host):
     host.allocate("gone", here=HELD)
     sent: list[str] = []
 

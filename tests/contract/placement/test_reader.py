@@ -125,7 +125,7 @@ def test_rereading_a_provider_tree_finds_an_allocation_that_was_added_since(rest
     )
 
 
-def test_a_fresh_allocation_read_finds_that_all_allocations_were_released(rest, reader, root):
+def test_rereading_allocations_shows_that_all_of_them_were_released(rest, reader, root):
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -193,7 +193,7 @@ def test_a_renamed_provider_is_detected_although_its_generation_is_unchanged(res
     assert view.requests == 1
 
 
-def test_the_reader_excludes_other_hosts_below_a_common_parent_provider(rest, reader):
+def test_the_reader_leaves_out_another_host_that_has_the_same_parent_provider(rest, reader):
     """Otherwise a neighbour's allocations would look like leaks of this host, and heal would remove them."""
     rack = rest.make_provider()
     root, neighbour = rest.make_provider(parent=rack), rest.make_provider(parent=rack)
@@ -296,7 +296,7 @@ def test_a_provider_that_changes_during_the_read_is_read_again(rest, tmp_path, r
     assert reader.view(looking_at(root)).requests == 1
 
 
-def test_a_provider_that_keeps_changing_is_returned_with_an_outdated_generation(rest, tmp_path, root):
+def test_a_provider_that_changes_constantly_is_returned_with_an_old_generation(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     before = rest.generation(root)
     change = Meanwhile(lambda: rest.set_inventories(root, {"VCPU": {"total": 9}}))
@@ -310,7 +310,7 @@ def test_a_provider_that_keeps_changing_is_returned_with_an_outdated_generation(
     assert settled.root.inventory("VCPU").total == 9
 
 
-def test_a_trait_change_during_the_read_of_allocations_is_in_the_result(rest, tmp_path, root):
+def test_the_reader_returns_a_trait_that_was_added_while_it_read_allocations(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))

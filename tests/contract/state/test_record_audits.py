@@ -188,7 +188,7 @@ def test_s60_an_audit_restores_the_soft_deleted_compute_node_row_of_this_host(wo
     assert world.row()["deleted"] == 0
 
 
-def test_an_audit_repeats_a_failed_node_record_write_after_conductor_is_back(world):
+def test_an_audit_saves_the_compute_node_row_after_nova_conductor_is_back(world):
     world.once()
     world.change(world.root, memory_mb=1, service_id=None)
     world.cloud.conductor.stop()

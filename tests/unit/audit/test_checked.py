@@ -58,7 +58,7 @@ def fully_read(world: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED.keys() - OF_THEIR_OWN))
-def test_a_finding_becomes_unknown_only_if_a_source_that_it_needs_is_unread(code):
+def test_a_finding_becomes_unknown_only_if_one_of_its_sources_could_not_be_read(code):
     losses = 0
     for make in PLANTED[code]:
         planted = make()
@@ -97,7 +97,7 @@ def finding_of(code: str, **about: object):
     return dataclasses.replace(found, **about)
 
 
-def test_a_leak_finding_ends_without_libvirt_data_if_the_allocation_is_gone():
+def test_a_leak_finding_needs_no_libvirt_data_after_its_allocation_is_gone():
     leaked = finding_of("allocation-leaked")
     blind = facts.without(fully_read(PLANTED["allocation-leaked"][0]().world), LIBVIRT)
     assert checks(blind).missing(leaked) == (LIBVIRT,)
@@ -106,7 +106,7 @@ def test_a_leak_finding_ends_without_libvirt_data_if_the_allocation_is_gone():
     assert checks(freed).missing(leaked) == ()
 
 
-def test_an_unparsable_guest_does_not_make_findings_about_other_guests_unknown():
+def test_findings_about_valid_guests_can_be_checked_despite_an_unparsable_guest():
     odd = OddDomain(uuid=facts.uuid("i1"), name="i1", reason="no name")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), odd_domains=(odd,)))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -114,7 +114,7 @@ def test_an_unparsable_guest_does_not_make_findings_about_other_guests_unknown()
     assert checks(world).missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_an_unparsable_nova_row_does_not_make_findings_about_other_rows_unknown():
+def test_findings_about_valid_nova_rows_can_be_checked_despite_an_invalid_row():
     state = dataclasses.replace(facts.state(), unreadable=(f"instance {facts.uuid('i1')}: no vm_state",))
     found = checks(facts.snapshot(nova=state))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -153,7 +153,7 @@ def test_a_finding_about_a_consumer_is_unknown_while_the_consumer_is_unread():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_whether_writes_are_still_refused_is_unknown_if_writing_was_postponed(
+def test_a_finding_about_refused_writes_is_unknown_if_writes_were_postponed(
     role, publish, attempts, held, error, expected
 ):
     """The finding is also unknown if a write failed without an answer, and if this audit must not write."""
@@ -167,7 +167,7 @@ def test_whether_writes_are_still_refused_is_unknown_if_writing_was_postponed(
     assert found.missing(finding_of("write-refused")) == expected
 
 
-def test_a_finding_about_provider_usage_is_unknown_if_usages_were_not_read():
+def test_a_finding_about_usage_is_unknown_if_placement_usages_were_not_read():
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)

@@ -103,7 +103,7 @@ def test_the_journal_command_finds_the_entries_of_an_instance_by_its_name() -> N
     assert named_in((entry,), "web") == frozenset()
 
 
-def test_the_actor_of_a_journal_entry_is_plain_text_in_format_csv(config_file: str) -> None:
+def test_the_actor_column_of_the_journal_csv_contains_plain_text(config_file: str) -> None:
     done = stocktake_here("--config-file", config_file, "journal", "-f", "csv", "-c", "actor", "--limit", "1")
     assert done.stdout.splitlines() == ['"actor"', '"alice (sudo), stocktake heal"']
 

@@ -84,7 +84,7 @@ class _Counting(Loaded):
         return Loaded.value(self, group, option)
 
 
-def test_the_notes_of_an_audit_read_no_option_except_the_role_of_the_agent(tmp_path):
+def test_the_notes_of_an_audit_depend_on_the_agent_role_and_no_other_option(tmp_path):
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
     with wire(counting) as wired:

@@ -117,7 +117,7 @@ def test_random_rpc_answers_are_read_or_rejected_and_cause_no_other_exception(na
 
 
 @given(st.sampled_from(sorted(ROWS)), st.lists(st.dictionaries(names, values, max_size=8), max_size=4))
-def test_objects_with_random_fields_become_complete_rows_or_are_rejected(name, objects):
+def test_nova_objects_with_random_fields_are_read_completely_or_rejected(name, objects):
     answer = listed(f"{name}List", "1.0", *(envelope(name, "1.0", fields) for fields in objects))
     with contextlib.suppress(SourceInconsistent):
         rows = wire.rows(answer, f"{name}List", ROWS[name])

@@ -38,7 +38,7 @@ def test_an_unchanged_configuration_needs_no_restart(tmp_path):
     assert needs_restart(running, reload(running)) == ()
 
 
-def test_the_changes_of_a_reload_show_the_old_and_the_new_value_of_each_option(tmp_path):
+def test_a_reload_lists_each_changed_option_with_its_old_and_new_value(tmp_path):
     running = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits = 5\n[heal]\nenabled = true\n")
     new = "[heal]\nmin_age = 60\nenabled = true\n[lvm]\ndeadline = 6\n[DEFAULT]\nupdate_resources_interval = -1\n"
     write(tmp_path, "stocktake.conf", ALONE + new)

@@ -97,7 +97,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_reported_only_after_a_completed_move_to_another_host(world):
+def test_a_stale_allocation_is_reported_only_after_a_completed_move(world):
     assert findings(world, CODE) == ()
 
 

@@ -22,7 +22,7 @@ def test_s124_the_finding_names_the_remaining_pci_providers():
     assert dict(found.facts) == {"providers": 11}
 
 
-def test_the_finding_is_reported_even_if_libvirt_could_not_be_read():
+def test_remaining_pci_providers_are_reported_even_if_libvirt_is_unreadable():
     assert findings(without(world(placement=THERE), LIBVIRT), CODE, OFF)
 
 

@@ -58,7 +58,7 @@ def test_a_finding_about_disk_storage_depends_on_the_source_that_read_it():
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 
 
-def test_a_finding_about_disk_gb_used_without_an_allocation_needs_lvm_data():
+def test_a_finding_about_volumes_without_an_allocation_depends_on_lvm_data():
     root = facts.root(facts.inventory("DISK_GB", 1))
     world = facts.snapshot(
         lvm=facts.group(20, facts.volume("v", 2)), placement=facts.view(provider=root, typed_consumers=True)

@@ -57,7 +57,7 @@ def test_the_report_of_an_older_agent_is_read_although_it_lacks_newer_keys():
     assert len(found.report.ledger) == len(REPORT.ledger)
 
 
-def test_the_saved_id_of_a_finding_is_used_even_if_the_text_has_changed():
+def test_a_finding_from_a_saved_report_keeps_its_saved_id():
     changed = copy.deepcopy(DOCUMENT)
     changed["audit"]["findings"][0]["subject"] = "another subject"
     (first, *_) = saved_report(changed).report.findings

@@ -92,7 +92,7 @@ def test_the_privileged_call_lvm_volumes_returns_the_exit_code_of_a_failed_vgs()
 
 
 @pytest.mark.parametrize("verb", [verb for verb in Verb if verb not in ALWAYS])
-def test_the_helper_refuses_a_privileged_command_for_an_unconfigured_source(verb: Verb) -> None:
+def test_the_helper_runs_no_command_for_a_source_that_is_not_configured(verb: Verb) -> None:
     runner = Recorder()
     with pytest.raises(Untrusted, match="the probe's configuration names no"):
         ask(verb, runner, NOTHING)

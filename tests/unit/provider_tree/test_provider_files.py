@@ -106,7 +106,7 @@ def test_s135_a_class_that_the_agent_added_for_provider_yaml_is_no_conflict():
 
 
 @pytest.mark.parametrize("who", [{"uuid": uuid("nobody")}, {"name": "nobody"}])
-def test_s136_a_provider_yaml_entry_is_unmatched_until_its_provider_exists(who):
+def test_s136_a_provider_yaml_entry_is_reported_until_its_provider_exists(who):
     waiting = entry(inventory("CUSTOM_A", 1), **who)
     chosen = settings(provider_entries=(waiting,))
     (found,) = findings(world(), "provider-config-unmatched", chosen)
@@ -158,7 +158,7 @@ def test_provider_yaml_values_are_remembered_as_long_as_they_are_in_placement():
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_a_provider_yaml_value_is_kept_while_any_entry_still_contains_it():
+def test_a_provider_yaml_value_stays_in_placement_while_an_entry_contains_it():
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
@@ -169,7 +169,7 @@ def test_earlier_values_from_provider_yaml_stay_if_two_entries_conflict():
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_removing_a_provider_yaml_entry_removes_only_its_resource_class():
+def test_nova_inventory_stays_after_the_removal_of_a_provider_yaml_entry():
     """The provider belongs to nova and keeps its other inventory."""
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
@@ -208,7 +208,7 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_value_that_the_agent_sets_does_not_count_as_a_provider_yaml_value():
+def test_a_value_that_the_agent_also_sets_is_not_recorded_as_from_provider_yaml():
     """A value that only provider.yaml sets is noted as added by that file."""
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
@@ -274,7 +274,7 @@ def test_earlier_values_of_a_gpu_provider_stay_if_provider_yaml_conflicts():
     assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
 
 
-def test_earlier_traits_of_a_pci_provider_stay_if_provider_yaml_conflicts():
+def test_a_pci_provider_keeps_earlier_provider_yaml_traits_if_entries_conflict():
     there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
     extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})
     both = entry(inventory("CUSTOM_A", 5), uuid=there.uuid), entry(traits={"CUSTOM_T"}, name=there.name)

@@ -40,7 +40,7 @@ def test_a_provider_is_not_moved_if_placement_lacks_microversion_1_37():
     assert "microversion 1.37" in held.why
 
 
-def test_child_providers_of_other_owners_are_not_moved():
+def test_a_child_provider_that_the_agent_does_not_own_is_not_moved():
     theirs = root(uuid=uuid("theirs"), name="theirs", parent_uuid=OTHER.uuid)
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 

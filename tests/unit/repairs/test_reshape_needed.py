@@ -183,7 +183,7 @@ def test_a_reshape_that_would_exceed_the_capacity_of_a_child_is_declined():
     )
 
 
-def test_a_reshape_is_declined_if_its_amounts_were_already_moved():
+def test_a_reshape_is_declined_if_nothing_is_left_on_the_root_provider():
     scene = gpu_scene()
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
@@ -243,7 +243,7 @@ def test_s107_a_reshape_moves_encryption_contexts_to_sev_and_not_to_sev_es():
     assert set(offered(action)) == {NODE, f"{NODE}_amd_sev", f"{NODE}_amd_sev_es"}
 
 
-def test_s107_sev_contexts_are_not_reshaped_if_sev_is_off_or_a_guest_uses_two():
+def test_s107_a_reshape_moves_no_sev_context_if_sev_is_off_or_a_guest_has_two():
     assert "AMD SEV, which this host does not offer to guests" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 
@@ -263,7 +263,7 @@ def summed(held: tuple[Allocation, ...]) -> Counter[str]:
 
 
 @given(used=GUESTS, wrong=st.integers(0, 2))
-def test_a_reshape_preserves_the_allocated_sum_of_each_consumer_or_does_nothing(used, wrong):
+def test_a_reshape_never_changes_the_total_allocation_of_a_consumer(used, wrong):
     """heal never invents an amount that the devices do not explain."""
     first = min(used)
     amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}

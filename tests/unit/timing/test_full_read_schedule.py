@@ -26,7 +26,7 @@ def test_exactly_one_audit_of_each_cycle_reads_the_allocations_again(host, every
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_the_number_of_audits_until_the_next_scheduled_placement_read_is_exact(host, every, audit):
+def test_the_agent_correctly_counts_the_audits_until_the_next_placement_read(host, every, audit):
     away = audits_to_turn(host, audit, every)
     between = [turn(host, number, every) for number in range(audit + 1, audit + away)]
     assert set(between) <= {Turn.NOTHING}
@@ -41,7 +41,7 @@ def test_full_placement_reads_are_spread_over_audits_if_hosts_start_together(aud
     assert abs(turns[Turn.EVERYTHING] - 20) < 23
 
 
-def test_an_overdue_full_read_takes_place_at_the_next_read_of_allocations():
+def test_an_overdue_full_read_replaces_the_next_read_of_allocations():
     assert overdue(Turn.ALLOCATIONS, 100, 10) is Turn.EVERYTHING
     assert overdue(Turn.ALLOCATIONS, 99, 10) is Turn.ALLOCATIONS
     assert overdue(Turn.NOTHING, 1000, 10) is Turn.NOTHING

@@ -169,7 +169,7 @@ def test_the_why_command_prints_findings_that_explain_missing_capacity():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_the_why_command_prints_not_known_if_placement_lacks_the_host_provider():
+def test_the_why_command_cannot_decide_if_placement_has_no_provider_of_the_host():
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     said = lines(report, WIDE)
     assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said

@@ -110,7 +110,7 @@ def test_the_heading_counts_the_hosts_whose_state_is_unknown():
         ),
     ],
 )
-def test_the_fleet_page_heading_says_for_how_many_hosts_the_waste_is_unknown(made, words):
+def test_the_fleet_page_heading_says_how_many_hosts_have_unknown_amounts(made, words):
     assert headline(facts_of(*made)) == words
 
 
@@ -128,7 +128,7 @@ def test_a_host_whose_report_is_17_minutes_older_than_the_newest_is_silent():
     assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
 
 
-def test_one_report_dated_in_the_future_does_not_make_other_hosts_look_silent():
+def test_hosts_are_not_marked_silent_because_another_report_is_from_the_future():
     ahead = fleet.report(2, started_at=fleet.iso(MADE + datetime.timedelta(days=9)))
     facts = facts_of(fleet.report(1), ahead)
     assert {row.condition for row in facts.view.rows} == {Condition.CLEAN}

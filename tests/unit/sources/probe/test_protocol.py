@@ -38,7 +38,7 @@ SECONDS = st.floats(min_value=0, max_value=LONGEST_DEADLINE_S, exclude_min=True)
 
 
 @given(st.builds(Request, verb=st.sampled_from(Verb), deadline_s=SECONDS))
-def test_a_probe_request_encoded_as_a_line_is_decoded_unchanged(request_sent: Request) -> None:
+def test_encoding_and_decoding_a_probe_request_returns_the_same_request(request_sent: Request) -> None:
     assert parse_request(request_line(request_sent)) == request_sent
 
 
