@@ -33,7 +33,7 @@ def test_equal_random_seeds_produce_equal_event_histories():
     assert events_of(7, 50)[-1].verb == "quiet"
 
 
-def test_a_failing_event_list_is_reduced_to_the_events_that_cause_the_failure():
+def test_shrinking_a_failing_event_list_keeps_only_the_events_that_matter():
     events = [Event("step", number) for number in range(40)]
     needed = {events[3], events[17]}
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]

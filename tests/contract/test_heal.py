@@ -555,7 +555,7 @@ def test_heal_reports_an_unknown_result_if_the_response_and_the_recheck_fail(hos
         assert host.told("undo", entry["id"]).code == 0, "undo looks at Placement: it was done, so it can be put back"
 
 
-def test_heal_result_is_unknown_if_another_client_writes_after_a_lost_response(host):
+def test_heal_reports_an_unknown_result_if_another_write_follows_a_lost_answer(host):
     consumer = host.allocate("gone", here=HELD)
     theirs = iter([lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer)])
     lost: list[str] = []
@@ -604,7 +604,7 @@ def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_undo_after_a_killed_heal_reverts_the_write_only_if_it_was_completed(host, when):
+def test_undo_reverts_the_write_of_a_killed_heal_only_if_placement_has_it(host, when):
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):

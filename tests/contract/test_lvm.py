@@ -242,7 +242,7 @@ def test_an_lvm_command_that_cannot_be_killed_is_not_started_again(
         read(runner, "vg0")
 
 
-def test_the_timeout_error_of_lvs_shows_the_time_limit_instead_of_the_time_left(tmp_path: pathlib.Path) -> None:
+def test_the_timeout_error_of_lvs_shows_the_limit_for_the_whole_lvm_read(tmp_path: pathlib.Path) -> None:
     """The time left for lvs differs in each audit; an error with that figure would be a new finding in each audit."""
     row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})

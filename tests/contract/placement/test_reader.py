@@ -145,7 +145,7 @@ def offering_child(rest, root):
     return child
 
 
-def test_a_fresh_allocation_read_queries_only_providers_with_allocations(rest, reader, root):
+def test_rereading_allocations_queries_only_providers_that_had_allocations(rest, reader, root):
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -211,7 +211,7 @@ def test_the_reader_leaves_out_another_host_that_has_the_same_parent_provider(re
     assert not [line for line in seen if neighbour in line or f"/{rack}/" in line]
 
 
-def test_a_consumer_record_includes_allocations_on_other_trees(rest, reader, root):
+def test_the_reader_returns_allocations_of_a_consumer_on_other_trees_too(rest, reader, root):
     elsewhere = rest.make_provider()
     rest.set_inventories(elsewhere, {"VCPU": {"total": 8}})
     consumer = rest.allocate({root: {"VCPU": 1}, elsewhere: {"VCPU": 4}})

@@ -200,7 +200,7 @@ def test_a_lightweight_read_lists_conductors_if_the_compute_heartbeat_is_old(fil
     assert found.service.last_seen_up is not None
 
 
-def test_a_digest_of_nova_rows_is_reliable_only_if_no_row_was_just_saved(filled, conductor):
+def test_the_digest_of_nova_rows_is_unreliable_if_a_row_was_just_saved(filled, conductor):
     last = full(conductor)
 
     def settled_after(seconds):

@@ -320,7 +320,7 @@ def test_an_audit_reports_two_hosts_whose_compute_nodes_have_the_same_name(world
     assert audit["plan"]["writes"] == []
 
 
-def test_adopt_renames_node_record_and_provider_and_undo_reverts_both_renames(world):
+def test_adopt_renames_compute_node_and_provider_and_undo_restores_both_names(world):
     old = f"old-{world.agent.name}"
     world.once()
     world.rest.done("PUT", f"/resource_providers/{world.root}", {"name": old})

@@ -56,7 +56,7 @@ def test_a_longer_service_down_time_increases_the_accepted_heartbeat_age():
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
-def test_the_agent_keeps_the_time_when_it_first_saw_the_newest_heartbeat():
+def test_the_agent_notes_when_it_first_saw_each_newer_heartbeat():
     first = standing(None, NOW, 10.0)
     assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)
     later = NOW + datetime.timedelta(seconds=10)

@@ -81,5 +81,5 @@ def test_a_wrong_project_is_reported_only_for_a_known_instance_on_this_host(worl
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_is_reported_even_if_libvirt_could_not_be_read():
+def test_a_wrong_project_is_reported_even_if_libvirt_could_not_be_read():
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

@@ -22,7 +22,7 @@ def resizing(context):
     return snapshot(nova=state(moving, migrations=(migration(1, **INCOMING),)))
 
 
-def test_s38_the_finding_says_that_the_agent_counts_nothing_for_the_migration():
+def test_s38_the_report_of_a_stuck_migration_says_that_no_resources_are_counted():
     (found,) = findings(resizing(context=2), CODE)
     assert (found.consumer_uuid, found.subject) == (uuid("i1"), uuid("migration-1"))
     assert found.actual.endswith("belongs to migration 2; the agent counts no resources for this migration")

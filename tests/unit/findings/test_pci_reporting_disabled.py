@@ -12,7 +12,7 @@ OFF = pci_settings({"vendor_id": "10de"}, report=False)
 THERE = tree(*(child(f"0000:{bus}:00.0", inventory("CUSTOM_X", 1)) for bus in range(81, 92)))
 
 
-def test_s124_the_finding_names_the_remaining_pci_providers():
+def test_s124_pci_providers_that_remain_after_reporting_is_disabled_are_named():
     (found,) = findings(world(placement=THERE), CODE, OFF)
     assert (found.severity, found.provider_uuid) == (Severity.ERROR, ROOT_UUID)
     assert found.actual.startswith(

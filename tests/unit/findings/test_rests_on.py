@@ -53,7 +53,7 @@ def test_findings_except_those_about_pinned_cpus_need_all_sources_of_their_rule(
     assert {f.rests_on for f in found if f.id in pinned} == {frozenset({STATE, LIBVIRT})}
 
 
-def test_a_finding_about_disk_storage_depends_on_the_source_that_read_it():
+def test_a_finding_about_changed_disk_storage_depends_on_file_system_data():
     found = [f for make in PLANTED["store-changed"] for f in make().decision(Role.OWNER).findings]
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 

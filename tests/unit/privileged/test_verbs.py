@@ -82,12 +82,12 @@ def test_the_helper_asks_lvs_only_for_volume_groups_that_exist() -> None:
 
 
 @pytest.mark.parametrize("report", [done('{"report": [{"vg": []}]}'), done("nonsense")])
-def test_the_privileged_call_lvm_volumes_is_refused_if_no_volume_group_exists(report: Completed) -> None:
+def test_the_helper_refuses_to_list_volumes_if_vgs_names_no_volume_group(report: Completed) -> None:
     with pytest.raises(Untrusted, match="vgs"):
         ask(Verb.LVM_VOLUMES, Recorder(report))
 
 
-def test_the_privileged_call_lvm_volumes_returns_the_exit_code_of_a_failed_vgs() -> None:
+def test_the_helper_returns_the_exit_code_of_a_failed_vgs() -> None:
     assert ask(Verb.LVM_VOLUMES, Recorder(done(returncode=5))).content["returncode"] == 5
 
 
@@ -99,7 +99,7 @@ def test_the_helper_runs_no_command_for_a_source_that_is_not_configured(verb: Ve
     assert runner.commands == []
 
 
-def test_the_helper_answers_that_a_command_timed_out_or_did_not_start() -> None:
+def test_the_helper_reports_a_command_that_timed_out_or_could_not_start() -> None:
     late = ask(Verb.LVM_GROUPS, Recorder(TimeoutError("last words")))
     missing = ask(Verb.LVM_GROUPS, Recorder(FileNotFoundError(errno.ENOENT, "no such file")))
     assert (late, missing) == (

@@ -81,7 +81,7 @@ def test_s130_two_provider_yaml_entries_for_one_provider_are_reported():
     }
 
 
-def test_s132_a_provider_yaml_class_that_the_agent_manages_is_a_conflict():
+def test_s132_a_provider_yaml_entry_cannot_change_the_vcpu_inventory():
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
@@ -89,7 +89,7 @@ def test_s132_a_provider_yaml_class_that_the_agent_manages_is_a_conflict():
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_a_class_that_the_agent_added_for_provider_yaml_is_no_conflict():
+def test_s135_a_class_added_from_provider_yaml_is_no_conflict_in_the_next_audit():
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -116,7 +116,7 @@ def test_s136_a_provider_yaml_entry_is_reported_until_its_provider_exists(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_unmatched_provider_config_is_not_reported_if_placement_is_unreadable():
+def test_no_provider_yaml_entry_is_reported_as_unmatched_without_placement_data():
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
@@ -164,7 +164,7 @@ def test_a_provider_yaml_value_stays_in_placement_while_an_entry_contains_it():
     )
 
 
-def test_earlier_values_from_provider_yaml_stay_if_two_entries_conflict():
+def test_the_root_provider_keeps_provider_yaml_values_if_two_entries_conflict():
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
@@ -265,7 +265,7 @@ ADDED_TO = dataclasses.replace(
 )
 
 
-def test_earlier_values_of_a_gpu_provider_stay_if_provider_yaml_conflicts():
+def test_a_gpu_provider_keeps_earlier_provider_yaml_values_if_entries_conflict():
     was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
     found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
     (put,) = of_gpu(found)

@@ -26,7 +26,7 @@ def astray():
     return dataclasses.replace(child(GPU_06, inventory("VGPU", 16)), parent_uuid=OTHER.uuid)
 
 
-def test_a_child_provider_of_the_agent_with_a_wrong_parent_is_moved_to_the_root():
+def test_a_child_provider_with_a_wrong_parent_is_moved_to_the_host_provider():
     assert moves(decision_with(OTHER, astray())) == [
         MoveProvider(provider_uuid=uuid(GPU_06), name=f"{NODE}_{GPU_06}", parent_uuid=ROOT_UUID)
     ]
@@ -45,7 +45,7 @@ def test_a_child_provider_that_the_agent_does_not_own_is_not_moved():
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 
 
-def test_a_provider_is_found_even_if_it_is_in_another_provider_tree():
+def test_a_provider_outside_the_tree_of_the_host_is_also_known_to_the_agent():
     view = dataclasses.replace(standing(), beside=(DetachedTree(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER

@@ -208,7 +208,7 @@ def test_a_reshape_is_refused_if_the_allocations_of_a_consumer_were_not_read():
     assert isinstance(BY_CODE[CODE].proposed(half, asked[0]), Declined)
 
 
-def test_the_plan_digest_of_a_reshape_depends_only_on_the_moved_amounts():
+def test_the_digest_of_a_reshape_plan_ignores_generations_and_empty_providers():
     scene = gpu_scene()
     view = scene.view
     busy = (dataclasses.replace(view.root, generation=99),)

@@ -180,7 +180,7 @@ def test_reserved_disk_is_not_reduced_while_the_image_cache_size_is_unknown(unre
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_gb_depends_only_on_the_source_that_measures_its_storage():
+def test_disk_gb_needs_data_only_from_the_source_that_measures_guest_disks():
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
@@ -210,7 +210,7 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_the_reason_for_missing_disk_gb_names_the_storage_that_was_not_found(world, chosen, expected):
+def test_the_agent_names_the_storage_that_it_could_not_find_for_disk_gb(world, chosen, expected):
     assert Disk().obstacle(world, chosen) == expected
 
 

@@ -30,7 +30,7 @@ def test_only_memory_and_disk_sizes_have_a_unit_in_table_cells(resource_class, v
     assert cell(resource_class, value) == text
 
 
-def test_every_comparison_result_in_the_ledger_has_its_own_explanation():
+def test_every_possible_result_of_a_ledger_row_has_a_different_explanation():
     assert set(MEANINGS) == set(Verdict)
     assert len(set(MEANINGS.values())) == len(Verdict)
 
@@ -51,7 +51,7 @@ def test_a_long_list_is_printed_as_three_items_and_the_number_of_omitted_items()
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
-def test_many_items_of_one_kind_are_grouped_at_the_position_of_the_first_item():
+def test_a_group_of_similar_items_takes_the_position_of_its_first_item():
     few, many = "abcde"[:FEW], "uvwxyz"[: FEW + 1]
     mixed = [*few[:2], *many[:3], *few[2:], *many[3:]]
     found = alike(mixed, lambda one: one in many)

@@ -120,7 +120,7 @@ def test_the_why_command_says_that_this_host_refuses_what_placement_offers(other
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
 
 
-def test_this_host_is_not_counted_as_fitting_if_it_refuses_the_request_itself():
+def test_the_cloud_count_of_fitting_trees_omits_a_host_that_refuses_the_request():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
@@ -176,7 +176,7 @@ def test_the_why_command_cannot_decide_if_placement_has_no_provider_of_the_host(
     assert document(report)["tree"] is None
 
 
-def test_the_exit_code_is_2_if_the_search_gave_up_without_a_result():
+def test_the_why_command_exits_with_2_if_its_search_gave_up():
     undecided = Obstacle(constraint=Constraint.UNDECIDED, words="too many ways", change="")
     answer = Answer(request=SIXTY_FOUR, trees=(TreeAnswer(root_uuid="u", root_name="host-1", obstacles=(undecided,)),))
     report = WhyReport(node="host-1", provider_uuid="u", answer=answer)

@@ -24,7 +24,7 @@ def test_text_output_has_a_line_for_each_message_and_each_missing_host():
     assert second == "b has sent no message, but is expected"
 
 
-def test_json_output_prints_host_messages_unchanged_and_omits_absent_hosts():
+def test_json_output_repeats_messages_unchanged_and_omits_missing_hosts():
     out = io.StringIO()
     printer = JsonLines(out)
     document = clean("a", key_of_a_newer_agent={"x": [1, None]})

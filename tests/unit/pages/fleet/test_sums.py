@@ -150,7 +150,7 @@ def test_an_overfull_host_does_not_reduce_the_free_capacity_of_the_fleet():
     assert vcpu.free_after == vcpu.free + 192 - 85
 
 
-def test_double_booked_amounts_of_the_fleet_are_the_sum_of_all_host_pages():
+def test_the_fleet_page_adds_the_double_booked_amounts_of_all_hosts():
     made = [fleet.report(1, fleet.missing(1)), fleet.report(2, fleet.stranger(2), ledger=fleet.strange_rows(2))]
     own: Counter[str] = Counter()
     for one in made:
@@ -163,7 +163,7 @@ def test_double_booked_amounts_of_the_fleet_are_the_sum_of_all_host_pages():
     assert text in headline(facts)
 
 
-def test_the_predicted_free_amount_adds_leaks_and_deducts_missing_allocations():
+def test_the_free_amount_after_heal_adds_leaks_and_deducts_missing_allocations():
     (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
     assert (vcpu.wasted, vcpu.missing) == (8, 4)
     assert vcpu.free_after == vcpu.free + 8 - 4
