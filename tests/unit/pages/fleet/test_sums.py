@@ -128,7 +128,7 @@ def test_a_host_whose_report_is_17_minutes_older_than_the_newest_is_silent():
     assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
 
 
-def test_hosts_are_not_marked_silent_because_another_report_is_from_the_future():
+def test_a_report_from_the_future_does_not_mark_other_hosts_as_silent():
     ahead = fleet.report(2, started_at=fleet.iso(MADE + datetime.timedelta(days=9)))
     facts = facts_of(fleet.report(1), ahead)
     assert {row.condition for row in facts.view.rows} == {Condition.CLEAN}
