@@ -81,7 +81,7 @@ def once(host: AgentHost) -> None:
     assert host.agent("--once").code in (0, 3)
 
 
-def test_the_next_agent_run_keeps_disk_gb_if_instances_path_is_unmounted(placement, host, mounts):
+def test_the_agent_keeps_disk_gb_unchanged_if_instances_path_is_unmounted(placement, host, mounts):
     once(host)
     assert disk_gb(placement, host) == 300
     mounts.unmount(instances(host))
@@ -97,7 +97,7 @@ def test_the_next_agent_run_keeps_disk_gb_if_instances_path_is_unmounted(placeme
     assert changed(host) == []
 
 
-def test_the_explain_command_for_disk_gb_mentions_a_changed_file_system(host, mounts):
+def test_the_explain_command_reports_that_the_file_system_of_disk_gb_changed(host, mounts):
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout
@@ -156,7 +156,7 @@ def test_disk_gb_in_placement_reveals_that_the_guest_storage_is_not_mounted(plac
     assert "and the agent published a larger DISK_GB earlier" in changed(host)[0]["actual"]
 
 
-def test_the_total_of_disk_gb_increases_if_the_file_system_of_instances_grows(placement, host, mounts):
+def test_disk_gb_increases_if_the_file_system_of_instances_path_grows(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)

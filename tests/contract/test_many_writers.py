@@ -61,7 +61,7 @@ def outcome(name: str, first: int, last: int) -> Outcome:
     )
 
 
-def test_the_test_helper_for_lost_writes_detects_missing_or_wrong_inventories():
+def test_the_test_helper_detects_inventories_that_are_missing_or_wrong():
     """The check of the run above detects each of these errors."""
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))

@@ -149,7 +149,7 @@ def test_the_provider_of_a_vanished_or_disabled_gpu_is_kept(cards):
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_the_provider_of_a_gpu_without_free_vgpus_is_kept_until_allocations_end(cards, placement):
+def test_a_gpu_provider_is_removed_only_after_its_allocations_have_ended(cards, placement):
     cards.audit()
     consumer = placement.allocate({cards.children[GPU_06]: {"VGPU": 1}})
     cards.has(card_xml(GPU_06, nvidia_11=0), ALL[1])
@@ -163,7 +163,7 @@ def test_the_provider_of_a_gpu_without_free_vgpus_is_kept_until_allocations_end(
     assert cards.totals == {GPU_07: {"VGPU": 7}}
 
 
-def test_s106_child_providers_are_created_after_root_vgpu_allocations_end(cards, placement):
+def test_s106_vgpu_moves_to_child_providers_once_the_root_has_no_allocations(cards, placement):
     root = placement.make_provider(cards.agent.name, uuid=cards.agent.provider_uuid)
     placement.set_inventories(root, {"VGPU": {"total": 24}})
     placement.set_traits(root, OURS, "COMPUTE_NODE")

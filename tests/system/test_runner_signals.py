@@ -129,7 +129,7 @@ def test_the_daemon_sends_no_ready_to_systemd_before_the_first_audit_ends(daemon
     daemon.until_told("READY=1")
 
 
-def test_the_daemon_sends_ready_after_a_timeout_while_the_first_audit_runs(daemon):
+def test_the_daemon_reports_ready_after_a_timeout_if_the_first_audit_is_slow(daemon):
     daemon.start("audit start-up", audit_s=ENDLESS_S, ready_after_s=0.5)
     daemon.until_told("READY=1\nSTATUS=first audit runs")
     assert "report clean" not in daemon.lines
@@ -219,7 +219,7 @@ def test_sighup_during_an_audit_applies_new_settings_after_the_audit(daemon):
     ]  # fmt: skip
 
 
-def test_sighup_with_an_invalid_file_keeps_the_old_settings(daemon):
+def test_sighup_keeps_the_old_settings_if_the_new_config_file_is_invalid(daemon):
     daemon.start(label="old")
     daemon.until_told("READY=1")
     daemon.options.write_text("{ not json")

@@ -78,7 +78,7 @@ def units(tmp_path) -> pathlib.Path:
 
 
 @NEEDS_ANALYZE
-def test_systemd_analyze_rates_the_exposure_of_the_agent_at_most_1_5(units):
+def test_the_exposure_score_of_the_agent_in_systemd_analyze_is_at_most_1_5(units):
     assert exposure(units, UNIT.name) <= 1.5
 
 

@@ -107,7 +107,7 @@ def test_the_check_of_a_broker_passes_if_the_user_can_send_a_message_to_it(host,
     assert ("accepts messages" if ok else "refuses user 'stranger'") in rows["message broker"][1]
 
 
-def test_a_metrics_address_passes_the_check_if_it_is_free_or_used_by_an_agent(host):
+def test_a_metrics_address_passes_if_it_is_free_or_the_agent_listens_there(host):
     address = f"tcp://127.0.0.1:{free_port()}"
     host.configure({"DEFAULT": {"update_resources_interval": -1}, "metrics": {"uri": address}})
     _, rows = checked(host)

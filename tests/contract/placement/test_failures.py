@@ -896,7 +896,7 @@ def test_the_token_request_goes_to_auth_url_even_after_a_redirect_of_discovery(i
         assert [asked.method for asked in public.seen] == ["GET"]
 
 
-def test_the_token_request_goes_to_auth_url_if_discovery_names_another_host(identity, tmp_path):
+def test_the_password_is_sent_to_auth_url_even_if_discovery_names_another_host(identity, tmp_path):
     """Usually the document names the public URL; the password goes to the host that was asked for the document."""
     door, keystone = identity
     with gateway() as public:

@@ -119,7 +119,7 @@ def test_a_change_written_by_the_agent_is_not_attributed_to_another_writer():
         {"finding_id": "root", "consumer_uuid": None},
     ],
 )
-def test_a_repaired_finding_names_the_journal_entry_and_the_user_of_the_repair(changes):
+def test_a_finding_that_heal_repaired_names_the_journal_entry_and_the_user(changes):
     repair = REPAIR._replace(**changes)
     found = gone(sighting(caused_by=("root",)), Present(repairs=(repair,)))
     assert (found.reason, found.entry_id, found.actor) == (GoneReason.HEALED, "3f9c", REPAIR.actor)
@@ -146,7 +146,7 @@ def test_a_configuration_change_is_given_as_the_reason_why_a_finding_ended():
     assert reason(sighting(), reconfigured=earlier)[0] is not GoneReason.CONFIGURATION_CHANGED
 
 
-def test_a_new_provider_uuid_of_the_host_ends_findings_about_the_old_provider():
+def test_findings_about_the_old_provider_end_if_the_provider_uuid_changed():
     told = reason(sighting(), root_before=HOST_PROVIDER, root="p2")
     assert told == (GoneReason.IDENTITY_CHANGED, "the uuid of this host's provider changed: p1 -> p2")
     of_a_child = sighting(dataclasses.replace(LEAKED, provider_uuid="child"))
@@ -175,14 +175,14 @@ def row(key: str, name: str, recorded: int | None, place: ProviderKey = ROOT) ->
     )
 
 
-def test_the_saved_sum_of_all_allocations_excludes_those_on_sharing_providers():
+def test_the_stored_sum_of_all_allocations_excludes_sharing_providers():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3), row("b", "DISK_GB", 9, ProviderKey("shared", "s")))
     found = booked_by(rows)
     assert found["b"] == (Booked("b", "VCPU", None, None, 3), Booked("b", "DISK_GB", None, None, 9, shared=True))
     assert found[ALL] == (Booked(ALL, "VCPU", None, None, 5),)
 
 
-def test_a_finding_about_several_consumers_saves_the_sum_of_their_allocations():
+def test_a_finding_about_several_consumers_stores_the_sum_of_their_allocations():
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)

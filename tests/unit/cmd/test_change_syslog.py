@@ -61,7 +61,7 @@ def syslog_at(path):
         yield server
 
 
-def test_a_change_is_sent_to_syslog_only_if_its_result_is_done(tmp_path):
+def test_only_changes_with_the_result_done_are_sent_to_syslog(tmp_path):
     journal = FileJournal(str(tmp_path), lambda: "2026-11-22T03:11:07.000Z")
     (line,) = announced(journal, CHANGE, *Result)
     assert [entry.result for entry in journal.read().entries] == list(Result)
@@ -98,7 +98,7 @@ def test_the_syslog_line_about_a_change_of_1000_consumers_keeps_the_size_limit()
     assert size_bytes(line) <= LINE_BYTES
 
 
-def test_a_consumer_without_allocations_is_shown_as_no_allocation_in_syslog():
+def test_syslog_says_no_allocation_if_a_consumer_has_no_allocations():
     assert state_text(consumer()) == "no allocation"
     assert json.loads(state_text({"name": "b"})) == {"name": "b"}
 

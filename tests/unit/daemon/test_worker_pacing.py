@@ -48,7 +48,7 @@ def test_the_delay_before_a_retry_varies_randomly():
 
 
 @given(AUDITS)
-def test_a_follow_up_is_scheduled_if_an_audit_failed_or_asks_for_another_one(audits):
+def test_a_further_audit_is_scheduled_if_an_audit_failed_or_requested_it(audits):
     state = FollowUp()
     for number, (failed, audit_again) in enumerate(audits):
         now = float(number)

@@ -80,7 +80,7 @@ def losing(source, **changes):
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), CONSEQUENCE.values(), ids=CONSEQUENCE.keys())
-def test_the_finding_names_the_error_and_the_consequence(source, chosen, consequence):
+def test_the_finding_about_an_unavailable_source_names_error_and_consequence(source, chosen, consequence):
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
     assert found.actual == f"{source}: no answer within 5 s; {consequence}"
@@ -90,7 +90,7 @@ def test_the_finding_names_the_error_and_the_consequence(source, chosen, consequ
     assert "tries again at the next audit" in found.remedy
 
 
-def test_the_finding_about_a_placement_outage_lists_the_unchanged_classes():
+def test_the_finding_about_a_placement_outage_lists_resources_not_updated():
     (found,) = findings(losing(PLACEMENT), CODE)
     assert dict(found.facts) == {"frozen": "nothing is written; DISK_GB, MEMORY_MB, VCPU stay"}
 
@@ -167,7 +167,7 @@ def test_an_image_folder_that_could_not_be_read_is_reported(reserves):
     assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {end}"
 
 
-def test_no_image_folder_is_needed_if_reserve_image_cache_is_off():
+def test_a_missing_image_folder_is_reported_only_if_the_image_cache_is_reserved():
     (found,) = findings(_with_images(), CODE, settings(reserve_image_cache=True))
     assert found.actual.startswith(f"images: {INSTANCES}: there is no such folder; ")
     assert findings(_with_images(), CODE, settings()) == ()

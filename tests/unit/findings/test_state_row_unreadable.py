@@ -63,5 +63,5 @@ def test_each_unreadable_row_has_its_own_finding():
 
 
 @pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
-def test_a_nova_row_is_reported_only_if_it_was_read_and_is_invalid(world):
+def test_no_nova_row_is_reported_if_all_rows_are_valid_or_none_could_be_read(world):
     assert findings(world, CODE) == ()

@@ -325,7 +325,7 @@ def test_guards_about_nova_compute_never_refuse_an_agent_that_replaces_it():
     ],
     ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
 )
-def test_an_agent_beside_nova_compute_may_repair_a_leak_that_nova_compute_left(change):
+def test_guards_allow_the_repair_of_a_leak_that_nova_compute_will_not_repair(change):
     assert refused_by(change(beside_nova(right()))) == []
 
 
@@ -360,7 +360,7 @@ def test_two_guards_refuse_changes_if_nova_data_could_not_be_read():
     [(None, True), (Written("then", 69.0), True), (Written("then", 70.0), False)],
     ids=["Placement does not say when", "perhaps during the audit", "certainly before the audit"],
 )
-def test_heal_refuses_a_repair_if_the_consumer_may_have_changed_meanwhile(written, refuses):
+def test_heal_refuses_a_consumer_that_may_have_changed_since_the_audit_began(written, refuses):
     """The audit began a minute ago, and the clocks of Placement's servers may differ by 10 s."""
     case = with_scene(right(), has_moved=True, read_ago_s=60.0)
     records = (dataclasses.replace(read(case), written=written),)

@@ -62,7 +62,7 @@ def test_s121_the_pool_of_a_device_with_a_physical_network_has_no_provider_uuid(
     ],
     ids=["a device", "a virtual function", "a physical function", "everything"],
 )
-def test_pci_pools_exclude_used_devices_and_pfs_or_vfs_blocked_by_used_devices(in_use, left):
+def test_pci_pools_exclude_used_devices_and_the_pfs_or_vfs_that_they_block(in_use, left):
     assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
 
 

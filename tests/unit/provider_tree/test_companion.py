@@ -108,7 +108,7 @@ def test_an_agent_beside_nova_compute_allocates_volumes_and_guests_separately():
 
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
-def test_an_agent_beside_nova_compute_writes_allocations_but_no_provider(nova):
+def test_an_agent_beside_nova_compute_writes_only_allocations_to_placement(nova):
     """Nor does it report nova-compute as another writer."""
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
@@ -396,7 +396,7 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_an_agent_that_replaces_nova_compute_reserves_what_it_allocated_before():
+def test_a_takeover_replaces_allocations_of_the_agent_by_a_reserved_amount():
     """Earlier, in role companion, it allocated the use of a volume and of a guest that are unknown to nova."""
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
@@ -413,7 +413,8 @@ def test_an_agent_that_takes_over_writes_nothing_until_nova_compute_has_ended():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_a_takeover_keeps_an_allocation_if_its_data_source_cannot_be_read(lost, volume_goes, guest_goes):
+def test_a_takeover_keeps_the_allocation_of_a_volume_that_cannot_be_read(lost, volume_goes, guest_goes):
+    """If libvirt or nova cannot be read, the allocations of volumes and guests both stay."""
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 

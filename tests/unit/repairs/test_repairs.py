@@ -138,7 +138,7 @@ def test_heal_keeps_allocations_on_two_hosts_if_the_instance_may_be_on_this_one(
     assert words in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_keeps_allocations_on_two_hosts_if_the_guest_is_on_this_host():
+def test_heal_keeps_allocations_on_two_hosts_if_libvirt_here_defines_the_guest():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("z", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)

@@ -39,6 +39,6 @@ def test_graphics_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts
     assert graphics.wish(facts, settings()) == Wish()
 
 
-def test_no_graphics_trait_is_removed_if_capabilities_are_partly_unread():
+def test_no_graphics_trait_is_removed_if_some_capabilities_could_not_be_read():
     told = graphics.wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

@@ -53,7 +53,7 @@ def test_only_the_igb_trait_stays_undecided_if_software_versions_are_unknown():
     assert models("lxc") == (set(), ALL)
 
 
-def test_only_the_igb_network_trait_stays_undecided_if_libvirt_is_down():
+def test_the_igb_trait_is_neither_set_nor_removed_if_libvirt_cannot_be_read():
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

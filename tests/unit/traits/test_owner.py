@@ -28,7 +28,7 @@ def test_the_owner_trait_stays_the_same_if_nova_and_libvirt_could_not_be_read():
     assert owner.wish(lost, settings()) == owner.wish(snapshot(), settings())
 
 
-def test_a_new_root_provider_is_created_with_compute_node_and_owner_traits():
+def test_a_new_root_provider_gets_compute_node_and_the_owner_trait_of_stocktake():
     assert traits_put(snapshot(placement=view(providers=()))) == [("COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE")]
 
 
@@ -44,7 +44,7 @@ def test_s109_a_trait_that_an_operator_set_is_not_removed():
     assert traits_put(snapshot(placement=without_node)) == [tuple(sorted(ours))]
 
 
-def test_the_agent_removes_the_owner_trait_of_nova_only_if_it_may_take_over():
+def test_the_agent_removes_the_trait_owner_nova_only_if_takeover_is_allowed():
     """The option is `[agent] takeover`."""
     novas = view(provider=root(traits=OTHERS | {"COMPUTE_NODE", "OWNER_NOVA", "CUSTOM_X"}))
     world = snapshot(placement=novas, nova=state(service=service()))

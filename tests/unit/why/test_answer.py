@@ -270,7 +270,7 @@ def test_request_groups_are_summed_if_they_must_use_the_same_provider():
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
 
 
-def test_the_why_command_advises_to_ask_for_less_if_groups_exceed_max_unit():
+def test_a_smaller_request_is_advised_if_its_groups_together_exceed_max_unit():
     """It advises to free capacity only if ``max_unit`` allows the sum of all groups."""
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
@@ -317,7 +317,7 @@ def test_each_request_group_must_name_a_resource_or_a_required_trait():
     assert refused([HOST, *PF], *forbidding, **wanted) == [Constraint.ONE_PROVIDER]
 
 
-def test_children_inherit_aggregates_of_the_root_only_in_the_unnumbered_group():
+def test_only_the_unnumbered_group_applies_root_aggregates_to_child_providers():
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
     assert refused([HOST, *PF], group(VF=1, forbidden_aggregates=["agg"])) == [Constraint.FORBIDDEN_AGGREGATE]
@@ -398,7 +398,8 @@ def test_a_refusal_reason_names_the_provider_with_the_smallest_shortage():
     assert asked([HOST, *least_short], group("1", VF=4)).obstacles[0].provider_uuid == "f1"
 
 
-def test_trees_that_fit_come_first_and_the_others_are_sorted_by_shortage():
+def test_the_why_command_lists_provider_trees_that_fit_the_request_first():
+    """The other trees are sorted by what they lack."""
     world = OfferedProviders(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )

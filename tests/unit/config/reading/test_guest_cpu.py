@@ -24,7 +24,7 @@ def test_guest_cpu_settings_and_machine_types_are_empty_by_default(tmp_path):
     assert machine_types(loaded_with(tmp_path, "")) == ()
 
 
-def test_cpu_models_keep_their_order_and_cpu_flags_keep_a_plus_or_minus_sign(tmp_path):
+def test_cpu_models_and_cpu_flags_are_read_in_the_configured_order(tmp_path):
     text = "cpu_mode = custom\ncpu_models = SandyBridge, Haswell\ncpu_model_extra_flags = PCID, +ssbd, -avx2\n"
     cpu = guest_cpu(loaded_with(tmp_path, text))
     assert cpu == GuestCpu(mode="custom", models=("SandyBridge", "Haswell"), extra_flags=("pcid", "+ssbd", "-avx2"))

@@ -195,7 +195,7 @@ def test_the_fleet_page_suggests_commands_for_each_kind_of_finding():
     assert steps[2][4] == "stocktake explain provider-orphaned"
 
 
-def test_the_fleet_page_first_advises_a_repair_on_a_host_where_heal_is_allowed():
+def test_the_fleet_page_shows_repairs_that_heal_may_do_before_other_repairs():
     """A host in role observer comes second, even if it is worse."""
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
@@ -292,7 +292,8 @@ def test_the_page_shows_when_a_leak_began_and_when_it_was_first_seen():
     assert row[headings.index("first seen (UTC)")].text == "2026-11-21 08:11 (age 18 h)"
 
 
-def test_each_part_of_a_capacity_bar_is_visible_and_the_total_width_is_exact():
+def test_even_the_smallest_part_of_a_capacity_bar_has_a_visible_width():
+    """The widths of all parts still add up to the width of the bar."""
     exact = [500.0, 0.2, 100.0, 0.5]
     widths = capacity._widths(exact)
     assert min(widths) >= 3

@@ -40,7 +40,7 @@ def test_host_and_placement_show_equal_use_if_foreign_volumes_are_reserved():
     )
 
 
-def test_the_host_shows_more_use_than_placement_if_a_volume_is_not_reserved():
+def test_use_on_the_host_exceeds_use_in_placement_by_an_unreserved_volume():
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 
@@ -56,7 +56,7 @@ def test_nova_and_the_host_and_placement_count_reserved_memory_as_used():
     assert found.free == 65_536 - 512 - 8192
 
 
-def test_reserved_is_multiplied_by_the_allocation_ratio_like_the_capacity():
+def test_the_page_multiplies_the_reserved_amount_by_the_allocation_ratio():
     rows = (ledger_row("i", "web", "VCPU", (4, 4, 4), Verdict.AGREED),)
     found = books(*rows, total=48, reserved=2, ratio=4.0, terms=(("reserved_host_cpus", 2),), name="VCPU")
     assert (found.whole, found.reserve, found.capacity) == (192, 8, 184)

@@ -39,7 +39,7 @@ def test_every_field_of_the_domain_capabilities_is_read():
         ("<enum name='secure'>", "<enum name='readonly'>", "loader_secure", frozenset()),
     ],
 )
-def test_a_capability_that_is_unsupported_or_not_listed_is_read_as_absent(old, new, name, value):
+def test_unsupported_or_unlisted_domain_capabilities_are_read_as_absent(old, new, name, value):
     assert old in SNP
     assert getattr(parse_domain_capabilities(SNP.replace(old, new), ()), name) == value
 

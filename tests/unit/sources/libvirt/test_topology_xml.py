@@ -47,7 +47,7 @@ def parse_topology(xml):
     return topology_of(capabilities_document(xml))
 
 
-def test_the_topology_is_sorted_and_a_missing_core_or_socket_is_unknown():
+def test_the_topology_is_sorted_and_missing_core_or_socket_ids_become_none():
     assert parse_topology(CAPABILITIES) == HostTopology(
         cells=(
             Cell(id=0, memory_mib=0, cpu_ids=(0, 1), siblings=((0, 1),)),
@@ -142,7 +142,7 @@ def test_invalid_or_duplicate_topology_values_are_rejected(old, new):
 
 
 @given(damaged(documents("capabilities").values()))
-def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml):
+def test_damaged_capabilities_xml_raises_only_the_source_inconsistent_error(xml):
     try:
         topology = parse_topology(xml)
     except SourceInconsistent:
