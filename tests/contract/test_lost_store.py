@@ -144,7 +144,7 @@ def test_missing_guest_disks_reveal_that_their_file_system_is_not_mounted(placem
     assert not (state / "store.json").exists()
 
 
-def test_disk_gb_in_placement_reveals_that_the_guest_storage_is_not_mounted(placement, host, mounts):
+def test_unmounted_guest_storage_is_detected_by_a_larger_disk_gb_in_placement(placement, host, mounts):
     """The host has no guest, and the state directory is lost too, so only Placement knows the former size."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
@@ -215,7 +215,7 @@ def test_a_bind_mount_of_the_same_file_system_causes_no_store_changed_finding(ho
     assert changed(host) == []
 
 
-def test_the_adopt_command_accepts_changed_guest_storage_and_undo_reverts_this(placement, host, mounts):
+def test_an_operator_can_accept_changed_guest_storage_with_adopt_and_undo_this(placement, host, mounts):
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")

@@ -276,7 +276,7 @@ def test_memory_encryption_providers_are_kept_while_host_support_is_unknown(plat
     assert platform.children == before
 
 
-def test_s107_encryption_inventory_moves_to_a_child_after_root_allocations_end(platform, placement):
+def test_s107_amd_sev_moves_to_a_child_once_the_root_has_no_allocations(platform, placement):
     root = placement.make_provider(platform.name, uuid=platform.uuid)
     placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
     placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")
@@ -293,7 +293,7 @@ def test_s107_encryption_inventory_moves_to_a_child_after_root_allocations_end(p
     assert placement.traits(platform.children["amd_sev"]) == {"HW_CPU_X86_AMD_SEV", OURS}
 
 
-def test_a_no_longer_supported_sev_es_provider_is_kept_while_it_has_allocations(platform, placement):
+def test_a_sev_es_provider_is_removed_only_after_its_allocations_have_ended(platform, placement):
     platform.audit(ES)
     consumer = placement.allocate({platform.children["amd_sev_es"]: {CONTEXT: 1}})
     decision = platform.audit(encrypting(sev="Y", sev_es="N"))

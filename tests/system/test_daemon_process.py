@@ -305,7 +305,7 @@ def test_the_first_audit_waits_until_the_start_delay_is_over(agent):
     agent.until_audited_for("interval", 2)
 
 
-def test_sighup_with_an_invalid_file_keeps_the_old_settings(agent):
+def test_sighup_keeps_the_old_settings_if_the_new_config_file_is_invalid(agent):
     agent.start()
     agent.until_logged("outcome changed")
     agent.configure(extra="colour = blue")

@@ -155,7 +155,7 @@ def assert_proper(daemon: Daemon) -> None:
     assert "Traceback" not in daemon.text()
 
 
-def test_each_change_of_guest_or_volume_or_libvirt_or_placement_is_logged_once(stage):
+def test_each_change_on_the_host_or_in_placement_is_logged_exactly_once(stage):
     host, root = stage.host, stage.host.provider_uuid
     host.agent("--once")
     stage.placement.allocate({root: {"VCPU": 2, "MEMORY_MB": 256}}, DEFAULT_DOMAIN)

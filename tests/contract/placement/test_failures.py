@@ -530,7 +530,7 @@ def test_an_unresolvable_host_name_makes_the_audit_partial(tmp_path):
     assert result.report.outcome is Outcome.PARTIAL
 
 
-def test_https_to_a_plain_http_server_makes_the_audit_partial(gate, tmp_path):
+def test_an_https_connection_to_a_plain_http_server_makes_the_audit_partial(gate, tmp_path):
     host = OneHost(client_of(tmp_path, gate.url.replace("http:", "https:"), **QUICK), new_uuid())
     result = host.audit()
     assert "SSL" in source(result).error
@@ -883,7 +883,7 @@ def asks_for_versions(url: str, folder: Path) -> PlacementClient:
     return client_of(folder, "unused", **options, password="hunter2-secret", project_id="p", **QUICK)
 
 
-def test_the_token_request_goes_to_auth_url_even_after_a_redirect_of_discovery(identity, tmp_path):
+def test_the_password_is_sent_to_auth_url_even_if_discovery_is_redirected(identity, tmp_path):
     """The client follows the redirect without a secret; the password goes to auth_url, whichever host answered."""
     door, keystone = identity
     with gateway() as public:

@@ -159,7 +159,7 @@ def test_failed_keystone_requests_do_not_make_the_placement_client_pause(gate, w
     assert waits.seconds == []
 
 
-def test_the_pause_before_a_read_is_shorter_if_time_has_passed_since_the_last(gate, paced, waits):
+def test_time_that_already_passed_shortens_the_pause_before_the_next_read(gate, paced, waits):
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")

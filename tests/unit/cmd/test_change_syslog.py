@@ -92,7 +92,7 @@ def test_the_syslog_line_of_a_change_begins_with_healed_or_adopted_or_undone(cha
     assert change_line(change, "3f9c", "alice").startswith(text)
 
 
-def test_the_syslog_line_about_a_change_of_1000_consumers_keeps_the_size_limit():
+def test_the_syslog_line_about_a_very_large_change_stays_within_the_size_limit():
     many = {"consumers": [consumer((HERE, f"CUSTOM_{n}", n)) for n in range(1000)]}
     line = change_line(Change(kind="reshape", why="w", before=many, after=many, provider_uuid=HERE), "3f9c", "a" * 5000)
     assert size_bytes(line) <= LINE_BYTES

@@ -120,7 +120,7 @@ def test_a_python_exception_in_conductor_becomes_an_error_without_a_traceback(mo
     assert "Traceback" not in str(caught.value)
 
 
-def test_an_answer_to_object_action_that_is_not_a_pair_is_rejected(monkeypatch):
+def test_a_malformed_result_of_the_object_action_rpc_call_is_rejected(monkeypatch):
     endpoint = Conductor()
     with serving(endpoint, monkeypatch) as client:
         for endpoint.answer in (None, [], [{}], [None, None], {"a": 1}, [{}, {}, {}]):

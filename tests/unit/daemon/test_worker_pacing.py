@@ -125,7 +125,7 @@ def test_a_follow_up_audit_is_never_scheduled_before_the_earliest_allowed_time(f
     assert after.at is None or after.at >= 100.0 + hold_s
 
 
-def test_audit_requests_are_collected_for_longer_if_placement_is_unavailable():
+def test_the_daemon_collects_audit_requests_longer_if_placement_is_down():
     usual = Pacing()
     waits = [gathering(usual, failures, OUT).cap_s for failures in range(10)]
     assert waits == [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S]

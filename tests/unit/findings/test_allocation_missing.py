@@ -46,7 +46,7 @@ def test_the_finding_names_the_expected_allocation():
     assert heal < found.remedy.index(f"heal_allocations --instance {found.consumer_uuid}")
 
 
-def test_an_allocation_of_another_consumer_does_not_suppress_the_finding():
+def test_a_missing_allocation_is_reported_even_if_another_consumer_has_one():
     world = snapshot(**settled_world(placement=view(allocations(uuid("i2"), VCPU=1))))
     assert [f.consumer_uuid for f in findings(world, CODE)] == [I1]
 
@@ -72,5 +72,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_finding_is_reported_only_if_an_allocation_is_certainly_missing(world):
+def test_an_allocation_is_reported_as_missing_only_if_this_is_certain(world):
     assert findings(world, CODE) == ()

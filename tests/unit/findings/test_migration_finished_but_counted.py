@@ -76,5 +76,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_only_a_leftover_allocation_of_a_finished_evacuation_is_reported(world):
+def test_an_allocation_is_reported_only_if_a_finished_evacuation_left_it(world):
     assert findings(world, CODE) == ()

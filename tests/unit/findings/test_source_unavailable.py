@@ -113,7 +113,7 @@ READ_AS = {IMAGE_CACHE: IMAGES}
 
 
 @pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES.keys())
-def test_an_unavailable_source_is_reported_with_the_resources_not_updated(chosen):
+def test_the_finding_about_an_unavailable_source_lists_resources_not_updated(chosen):
     needed = {source for resource in RESOURCES for source in resource.needs(chosen) | resource.reserve_needs(chosen)}
     needed |= {source for family in FAMILIES if family.is_configured(chosen) for source in family.needs(chosen)}
     for source in sorted({READ_AS.get(source, source) for source in needed}):

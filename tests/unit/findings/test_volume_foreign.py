@@ -77,7 +77,7 @@ def test_the_policy_for_foreign_volumes_decides_whether_their_size_is_reserved(p
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_the_remedy_does_not_mention_reserving_if_volumes_are_only_reported():
+def test_no_reservation_is_suggested_if_foreign_volumes_are_only_reported():
     """The option ``foreign_volumes`` is ``report``."""
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"

@@ -22,7 +22,7 @@ def changed(folder, number, *, kind=KIND, undoes=None, result=Result.DONE):
     written.end(written.begin(undo if undoes else change), result)
 
 
-def test_the_journal_names_findings_and_consumers_with_an_undone_repair(tmp_path):
+def test_the_agent_reads_from_the_journal_which_repairs_were_undone(tmp_path):
     changed(tmp_path, 1)
     changed(tmp_path, 2)
     changed(tmp_path, 3, kind=RESHAPE)

@@ -95,7 +95,8 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_an_agent_beside_nova_compute_allocates_volumes_and_guests_separately():
+def test_an_agent_beside_nova_compute_allocates_unknown_volumes_and_guests():
+    """Volumes and guests have separate consumers."""
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -188,14 +189,14 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_an_agent_beside_nova_compute_needs_a_provider_and_microversion_1_38(placement, why):
+def test_an_agent_beside_nova_compute_writes_nothing_without_its_provider(placement, why):
     """Without them it writes nothing."""
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_an_agent_beside_nova_compute_writes_nothing_if_the_node_names_differ():
+def test_an_agent_beside_nova_compute_writes_nothing_if_nova_names_another_node():
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
@@ -255,7 +256,7 @@ DEMANDS = {
 
 
 @pytest.mark.parametrize(("there", "claims", "expected"), DEMANDS.values(), ids=DEMANDS.keys())
-def test_the_sum_of_disk_amounts_is_multiplied_by_the_ratio_and_then_rounded_up(there, claims, expected):
+def test_disk_amounts_are_summed_and_multiplied_by_the_ratio_before_rounding_up(there, claims, expected):
     assert demand(claims, there) == expected
 
 

@@ -132,7 +132,7 @@ def test_heal_repairs_nothing_on_another_compute_node_in_this_provider_tree(belo
         ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
-def test_heal_keeps_allocations_on_two_hosts_if_the_instance_may_be_on_this_one(changes, words):
+def test_heal_keeps_allocations_on_two_hosts_if_the_instance_may_run_here(changes, words):
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)

@@ -360,7 +360,7 @@ def test_aggregates_of_the_root_provider_do_not_apply_to_a_sharing_provider():
     ]
 
 
-def test_root_required_and_root_forbidden_apply_to_the_traits_of_the_root():
+def test_the_root_provider_must_satisfy_root_required_and_root_forbidden():
     wanted = {"root_required": frozenset({"CUSTOM_Z"}), "root_forbidden": frozenset({"CUSTOM_A"})}
     obstacles = asked([HOST], group(VCPU=1), **wanted).obstacles
     assert [(o.constraint, o.change) for o in obstacles] == [

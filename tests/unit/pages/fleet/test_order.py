@@ -51,7 +51,7 @@ def test_every_host_is_in_the_fleet_table_or_can_be_found_by_the_search():
     assert table.search == "Find a host, a finding's code, a host's state, an agent's version or role in all 302 hosts"
 
 
-def test_the_table_of_worst_hosts_says_how_many_hosts_the_search_leaves_out(monkeypatch):
+def test_the_page_says_how_many_hosts_its_search_leaves_out_in_a_large_fleet(monkeypatch):
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]
@@ -132,7 +132,8 @@ def test_the_page_gives_the_age_of_findings_on_the_host_with_the_most_leaks():
     assert oldest.endswith("(age 4 d)")
 
 
-def test_hosts_that_waste_equal_amounts_have_the_same_order_in_all_tables():
+def test_hosts_with_equal_wasted_amounts_are_sorted_by_name_in_the_waste_table():
+    """The list of hosts by harm has the same order."""
     facts = facts_of(fleet.documents(300))
     page = tables(fleet_page(facts))
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
@@ -208,7 +209,7 @@ def test_the_fleet_page_shows_repairs_that_heal_may_do_before_other_repairs():
     ]
 
 
-def test_the_page_blames_the_host_that_lacks_an_instance_allocated_on_two_hosts():
+def test_the_page_blames_a_double_allocation_on_the_host_without_the_instance():
     pair = (fleet.report(40, fleet.spread(40, 41, "c")), fleet.report(41, fleet.spread(41, 40, "c")))
     steps, _ = steps_of(*pair)
     assert steps[0][1:4] == ["consumer-on-several-providers", "1", fleet.name(40)]
@@ -229,7 +230,7 @@ def test_the_page_blames_the_host_that_lacks_an_instance_allocated_on_two_hosts(
     assert "still counts these surplus amounts as used." in rendered(page)
 
 
-def test_the_fleet_page_says_which_findings_go_away_if_another_one_is_repaired():
+def test_the_page_lists_findings_that_disappear_if_their_cause_is_repaired():
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip
@@ -284,7 +285,7 @@ def test_the_fleet_page_says_how_much_is_free_now_and_after_heal():
     assert "; after heal: 107 VCPU, 142.8 GiB RAM, " in free
 
 
-def test_the_page_shows_when_a_leak_began_and_when_it_was_first_seen():
+def test_the_page_shows_when_a_leak_began_and_when_an_audit_first_saw_it():
     table = tables(fleet_page(facts_of([report_document(fleet.report(17, fleet.leaked(17)))])))["wasted-hosts"]
     headings = [column.heading for column in table.columns]
     (row,) = table.rows

@@ -30,7 +30,7 @@ def sums(found):
     return [book.total for book in found.books]
 
 
-def test_host_and_placement_show_equal_use_if_foreign_volumes_are_reserved():
+def test_use_on_the_host_equals_use_in_placement_if_all_volumes_are_reserved():
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
@@ -65,7 +65,7 @@ def test_the_page_multiplies_the_reserved_amount_by_the_allocation_ratio():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_host_and_placement_show_equal_use_at_any_allocation_ratio(ratio):
+def test_use_on_the_host_equals_use_in_placement_at_any_allocation_ratio(ratio):
     """The volume is unknown to nova."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded

@@ -85,7 +85,7 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_a_finding_that_came_back_shows_its_repair_and_the_undo_of_the_repair():
+def test_a_finding_that_an_undo_brought_back_shows_its_repair_and_the_undo():
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
         "A repair made at 2026-11-22 03:08:00 UTC (4 min before this page was made) (entry 9a11aa55) was undone by "
@@ -135,7 +135,7 @@ def test_the_page_shows_how_much_used_disk_placement_still_counts_as_free():
     )
 
 
-def test_the_impact_of_an_orphaned_compute_node_shows_its_recorded_capacity():
+def test_an_orphaned_compute_node_is_shown_with_the_capacity_that_nova_counts():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])

@@ -45,12 +45,12 @@ def test_a_measurement_converted_to_json_and_back_is_unchanged():
     assert measured_of(through_json(measured_object(MEASURED))) == MEASURED
 
 
-def test_libvirt_answers_from_the_probe_are_in_the_order_of_the_queries():
+def test_libvirt_answers_are_returned_in_the_order_of_the_queries():
     document = through_json(answers_object("kvm", ANSWERS))
     assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
 
 
-def test_a_libvirt_query_without_an_answer_is_left_out_of_the_probe_result():
+def test_the_probe_result_leaves_out_libvirt_queries_that_were_not_answered():
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
