@@ -174,7 +174,7 @@ def test_disk_gb_decreases_if_the_store_shrinks_and_still_has_all_guest_disks(pl
     assert (disk_gb(placement, host), changed(host)) == (200, [])
 
 
-def test_disk_gb_is_kept_if_the_file_system_shrinks_and_a_guest_disk_is_gone(placement, host, mounts):
+def test_disk_gb_is_kept_if_its_file_system_shrank_and_a_guest_disk_is_missing(placement, host, mounts):
     define(host, "i1", "i2")
     write_disks(host, "i1", "i2")
     once(host)

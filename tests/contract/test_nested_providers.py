@@ -120,7 +120,7 @@ def test_s100_each_gpu_becomes_a_provider_and_a_second_audit_writes_nothing(card
     assert cards.children == children
 
 
-def test_s101_s102_a_gpu_gets_no_provider_if_it_has_more_vgpus_than_its_limit(cards):
+def test_s101_s102_a_gpu_with_more_vgpus_than_max_instances_gets_no_provider(cards):
     """The limit is option max_instances of the vGPU type."""
     cards.enables(nvidia_11=AT_06, nvidia_12=AT_07)
     cards.audit()

@@ -157,7 +157,9 @@ def test_the_lvm_read_fails_if_no_server_listens_on_the_probe_socket(own: ProbeS
     [(signal.SIGKILL, 30.0, "without an answer"), (signal.SIGSTOP, 6.0, "did not answer in time")],
     ids=["killed", "frozen"],
 )
-def test_a_killed_or_frozen_probe_spoils_only_one_lvm_read(own: ProbeSocket, tmp_path, number, deadline_s, why) -> None:
+def test_a_killed_or_frozen_probe_makes_only_one_lvm_read_fail(
+    own: ProbeSocket, tmp_path, number, deadline_s, why
+) -> None:
     """lvm2 is a script that waits, so that the signal meets the probe in the middle of its work."""
     asked = own.folder / "asked"
     hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {asked}.new; mv {asked}.new {asked}; exec sleep 60")

@@ -134,7 +134,7 @@ READING = [
 
 
 @pytest.mark.parametrize(("name", "more", "command", "code"), READING)
-def test_read_only_commands_exit_with_the_code_listed_for_each_situation(shared, name, more, command, code):
+def test_read_only_commands_exit_with_the_expected_code_in_each_situation(shared, name, more, command, code):
     ended = shared(name).run(*command, more=more)
     assert ended.code == code, ended.stderr
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))

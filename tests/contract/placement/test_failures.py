@@ -622,7 +622,7 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
         pause.wait(0.005)
 
 
-def test_few_requests_are_sent_for_many_libvirt_events_in_a_placement_outage(rest, gate, one):
+def test_many_libvirt_events_during_a_placement_outage_cause_only_few_requests(rest, gate, one):
     """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):

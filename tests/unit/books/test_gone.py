@@ -134,7 +134,7 @@ def test_an_unrelated_repair_is_not_given_as_the_reason_why_a_finding_ended(chan
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 
 
-def test_a_source_unavailable_finding_ends_because_the_source_was_read_again():
+def test_a_finding_about_an_unavailable_source_ends_if_the_source_is_read_again():
     lost = dataclasses.replace(LEAKED, code="source-unavailable", subject="libvirt", rests_on=frozenset())
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 

@@ -95,7 +95,7 @@ def test_a_backslash_before_an_escaped_dollar_sign_is_part_of_the_value(tmp_path
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"
 
 
-def test_the_error_names_nova_conf_if_a_value_there_refers_to_an_unknown_option(tmp_path):
+def test_an_invalid_reference_in_nova_conf_is_reported_with_the_file_name(tmp_path):
     nova = NOVA_CONF.replace("host = compute-17", "host = $hostname_of_nobody")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)

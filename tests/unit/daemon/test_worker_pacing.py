@@ -143,5 +143,5 @@ def test_the_daemon_collects_audit_requests_longer_if_placement_is_down():
     ],
     ids=["another source", "not asked, identity unknown", "a write", "a bug"],
 )
-def test_only_a_placement_outage_makes_the_daemon_wait_longer_before_an_audit(report):
+def test_only_a_placement_outage_lengthens_the_wait_before_an_audit(report):
     assert gathering(Pacing(), 9, report) == Pacing()

@@ -270,7 +270,7 @@ def test_each_unsafe_change_is_refused_by_one_safety_check_and_no_other(name, wo
 @pytest.mark.parametrize(
     ("name", "words", "wrong"), WRONG_BESIDE_NOVA, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_the_expected_guard_refuses_a_wrong_change_if_nova_compute_is_running(name, words, wrong):
+def test_exactly_one_guard_refuses_each_wrong_change_beside_nova_compute(name, words, wrong):
     case = wrong(beside_nova(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -308,7 +308,7 @@ def test_only_a_refusal_that_ends_by_itself_is_marked_as_temporary(name, words, 
         assert found.seconds == known
 
 
-def test_guards_about_nova_compute_never_refuse_an_agent_that_replaces_it():
+def test_guards_about_nova_compute_allow_changes_by_an_agent_that_replaces_it():
     """The same facts that role companion refuses: in role owner no nova-compute runs on the host."""
     for name, _, wrong in WRONG_BESIDE_NOVA:
         case = with_settings(wrong(beside_nova(right())), role=Role.OWNER)
@@ -342,7 +342,7 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_a_write_is_refused_if_it_changes_more_than_the_allocation_on_this_host(change):
+def test_a_guard_refuses_a_write_that_changes_allocations_outside_this_host(change):
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -384,7 +384,7 @@ def test_only_the_minimum_age_guard_prevents_heal_from_repairing_a_new_finding(m
 
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
-def test_the_percent_limit_on_changed_consumers_always_allows_at_least_one(count, percent, most):
+def test_heal_may_always_change_one_consumer_despite_the_percent_limit(count, percent, most):
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]
@@ -392,7 +392,7 @@ def test_the_percent_limit_on_changed_consumers_always_allows_at_least_one(count
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_heal_changes_no_more_consumers_than_allowed_and_refuses_the_others():
+def test_heal_refuses_further_repairs_once_max_consumers_is_reached():
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)

@@ -229,7 +229,7 @@ def test_the_ledger_shows_why_the_agent_made_an_allocation():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_the_agent_does_not_adopt_another_allocation_that_has_the_same_amount():
+def test_the_agent_does_not_take_over_an_equal_allocation_of_another_consumer():
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -293,14 +293,14 @@ def test_only_the_sum_of_disk_amounts_is_rounded_up_to_a_multiple_of_step_size()
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_an_increased_allocation_is_written_before_a_reduced_one_if_both_fit():
+def test_the_agent_increases_one_allocation_before_it_reduces_another_one():
     """The volume of a deleted instance becomes foreign: for a moment both consumers count it, never neither."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
 
 
-def test_an_allocation_is_removed_before_one_is_added_on_a_full_provider():
+def test_the_agent_removes_an_allocation_first_if_the_new_one_does_not_fit_yet():
     full = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), allocations(uuid("i1"), DISK_GB=16), provider=NOVA)
     plan = decided(world(placement=full, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [0, 1]
@@ -331,7 +331,7 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
-def test_placement_accepts_allocations_that_are_cut_to_fit_the_inventory(there, claims, used):
+def test_an_allocation_reduced_to_fit_the_inventory_passes_placement_checks(there, claims, used):
     """Placement's own check has four reasons to refuse (409 and 400)."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():
@@ -359,7 +359,7 @@ def test_free_capacity_is_equal_whether_a_guest_is_allocated_or_reserved(found, 
 
 
 @given(inventories(), DISK_CLAIMS, st.randoms(use_true_random=False))
-def test_the_order_in_which_amounts_are_listed_does_not_change_the_allocations(there, claims, shuffler: random.Random):
+def test_allocations_do_not_depend_on_the_order_of_the_listed_disk_amounts(there, claims, shuffler: random.Random):
     shuffled = list(claims)
     shuffler.shuffle(shuffled)
     assert shares(shuffled, there) == shares(claims, there)

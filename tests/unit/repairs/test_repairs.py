@@ -52,14 +52,14 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_config_can_allow_the_daemon_every_repair_except_allocation_differs(tmp_path):
+def test_config_can_allow_the_daemon_every_repair_except_differing_allocations(tmp_path):
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
-def test_the_config_cannot_allow_automatic_repair_of_allocation_differs(tmp_path):
+def test_the_config_cannot_allow_automatic_repair_of_differing_allocations(tmp_path):
     with pytest.raises(
         ConfigError, match="the daemon does not repair allocation-differs: run `stocktake heal`; valid "
     ):
@@ -76,7 +76,7 @@ def test_heal_waits_as_long_as_nova_compute_needs_for_three_resource_updates(tmp
     assert heal_settings(loaded).nova_audits_s == seconds
 
 
-def test_heal_removes_a_leaked_allocation_and_sends_the_consumer_generation():
+def test_heal_removes_a_leaked_allocation_with_the_consumer_generation_it_read():
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())

@@ -230,7 +230,7 @@ def test_adding_a_required_trait_that_is_also_forbidden_is_not_advised():
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
 
-def test_a_missing_trait_is_not_reported_if_another_change_may_be_enough():
+def test_a_missing_trait_is_not_reported_if_a_request_may_fit_without_adding_it():
     """A full provider or one outside in_tree may bring the trait; if none has the class, none can get the trait."""
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
@@ -298,7 +298,7 @@ NUMA = [
 ]
 
 
-def test_same_subtree_requires_that_one_provider_is_an_ancestor_of_the_rest():
+def test_same_subtree_requires_one_provider_above_all_others_of_its_groups():
     gpu, nic, cell = group("_GPU", VGPU=1), group("_NIC", VF=1), group("_NUMA", required=["NUMA"])
     world = [HOST, *NUMA]
     near = {"group_policy": "none", "same_subtree": sets("_GPU _NUMA")}
@@ -369,7 +369,7 @@ def test_the_root_provider_must_satisfy_root_required_and_root_forbidden():
     ]
 
 
-def test_a_hardware_trait_is_advised_only_for_hardware_that_has_the_capability():
+def test_the_advice_says_to_add_a_hardware_trait_only_if_the_feature_exists():
     """The advice to remove the trait says that the provider must lack the capability."""
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     end = "if the provider really has this feature; otherwise leave the trait out of the request"

@@ -68,7 +68,7 @@ def test_the_double_booking_table_lists_every_affected_host():
     assert len(selling) == 16
 
 
-def test_a_wasted_amount_is_shown_with_the_time_when_its_finding_began():
+def test_the_page_shows_when_the_finding_about_a_wasted_amount_began():
     leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
     page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
     (row,) = page["wasted-hosts"].rows

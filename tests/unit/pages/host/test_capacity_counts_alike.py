@@ -45,7 +45,7 @@ def test_use_on_the_host_exceeds_use_in_placement_by_an_unreserved_volume():
     assert held - recorded == 120
 
 
-def test_nova_and_the_host_and_placement_count_reserved_memory_as_used():
+def test_reserved_memory_counts_as_used_for_nova_and_the_host_and_placement():
     """The sums are nova's, the host's and Placement's."""
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),

@@ -16,7 +16,7 @@ def blocks_of(report, **changes):
     return findings(facts(report, **changes)).blocks
 
 
-def test_each_cause_has_a_block_that_names_its_symptoms():
+def test_the_page_shows_symptoms_in_the_block_of_the_finding_that_caused_them():
     blocks = blocks_of(SCREEN)
     assert [block.code for block in blocks] == [
         "allocation-leaked",
@@ -36,7 +36,7 @@ def test_the_block_of_a_finding_has_commands_and_the_impact_and_the_age():
     assert block.commands[0].line == f"stocktake heal --finding {block.short_id}"
 
 
-def test_a_finding_that_was_not_checked_says_which_source_is_missing():
+def test_a_finding_that_was_not_checked_names_the_source_that_was_not_read():
     missing = next(block for block in blocks_of(UNREAD) if block.code == "allocation-missing")
     assert missing.state == (
         "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (2 min before this page "
@@ -103,7 +103,7 @@ def test_the_page_says_that_a_finding_is_still_there_after_its_repair():
     )
 
 
-def test_the_page_says_if_a_repair_was_made_after_the_audit_that_it_shows():
+def test_the_page_says_that_its_audit_is_older_than_the_repair_of_a_finding():
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
@@ -125,7 +125,7 @@ def test_the_impact_of_a_finding_begins_with_the_affected_resource_amounts(seen,
     assert impact_of(SCREEN, [seen]) == impact
 
 
-def test_the_page_shows_how_much_used_disk_placement_still_counts_as_free():
+def test_the_page_says_how_much_disk_placement_wrongly_counts_as_free():
     offers = tuple(
         dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
     )
@@ -142,7 +142,7 @@ def test_an_orphaned_compute_node_is_shown_with_the_capacity_that_nova_counts():
     assert text == "No host has these 48 VCPU, 192 GiB RAM, 400 GiB disk, but nova's database counts these amounts."
 
 
-def test_each_repair_command_on_the_page_says_how_to_apply_its_plan():
+def test_each_repair_command_on_the_page_has_the_options_that_carry_it_out():
     texts = [
         command.words
         for block in findings(facts()).blocks

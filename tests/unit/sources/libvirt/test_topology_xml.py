@@ -101,7 +101,7 @@ def test_the_numa_cells_of_each_architecture_and_driver_are_parsed(name, cells):
     assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in found] == cells
 
 
-def test_nine_capabilities_documents_are_recorded_for_these_tests():
+def test_the_test_data_contain_nine_recorded_capabilities_documents():
     assert len(documents("capabilities")) == 9
 
 
