@@ -128,7 +128,7 @@ def test_disk_gb_is_unchanged_if_instances_path_and_state_dir_are_unmounted(plac
     assert disk_gb(placement, host) == 300
 
 
-def test_missing_guest_disks_reveal_that_their_file_system_is_not_mounted(placement, host, mounts):
+def test_unmounted_guest_storage_is_detected_by_missing_guest_disks(placement, host, mounts):
     """The state directory, with the agent's record of the store, is lost too."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
@@ -165,7 +165,7 @@ def test_disk_gb_increases_if_the_file_system_of_instances_path_grows(placement,
     assert (disk_gb(placement, host), changed(host)) == (400, [])
 
 
-def test_disk_gb_decreases_if_the_store_shrinks_and_still_has_all_guest_disks(placement, host, mounts):
+def test_disk_gb_decreases_if_its_file_system_shrank_and_has_all_guest_disks(placement, host, mounts):
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -276,7 +276,7 @@ def test_disk_gb_stays_unchanged_if_the_saved_data_in_store_json_is_corrupt(plac
     assert (host.folder / "state" / "store.json.bad").read_text() == "{"
 
 
-def test_disk_gb_of_a_recreated_volume_group_stays_until_an_operator_runs_adopt(placement, tmp_path):
+def test_disk_gb_follows_a_recreated_volume_group_only_after_the_adopt_command(placement, tmp_path):
     made = host_on(tmp_path, placement.server.url)
     rig = make_group(tmp_path, "lost-vg", 8 << 30)
     try:

@@ -220,7 +220,7 @@ SNP = x86(machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"})))
 ES = encrypting(sev="Y", sev_es="Y")
 
 
-def test_s103_s104_s105_each_amd_sev_kind_that_the_host_supports_has_a_provider(platform, placement):
+def test_s103_s104_s105_each_supported_amd_sev_variant_has_its_own_provider(platform, placement):
     platform.audit(encrypting(sev="Y"))
     sev = platform.children["amd_sev"]
     assert placement.inventories(sev) == {

@@ -115,7 +115,7 @@ def test_the_probe_refuses_a_request_that_breaks_the_protocol(served: ProbeSocke
         assert why in whole_answer(connection)["refused"]
 
 
-def test_the_probe_reads_at_most_4_kib_of_a_gibibyte_of_input(served: ProbeSocket) -> None:
+def test_the_probe_stops_reading_a_request_that_is_longer_than_4_kib(served: ProbeSocket) -> None:
     piece, sent = b"x" * (1 << 20), 0
     with served.connection() as connection:
         try:

@@ -289,7 +289,7 @@ def test_systemd_variables_are_not_inherited_by_child_processes(daemon):
     assert "children False" in daemon.lines
 
 
-def test_the_daemon_sends_no_watchdog_message_after_three_missed_deadlines(daemon):
+def test_the_watchdog_message_is_no_longer_sent_after_three_missed_deadlines(daemon):
     daemon.start()
     daemon.until_told("WATCHDOG=1", count=3)
     daemon.set(misses=2)

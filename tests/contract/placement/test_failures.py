@@ -502,7 +502,7 @@ def test_an_audit_with_slow_response_headers_ends_at_the_client_timeout(rest, tm
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_no_rival_writer_is_reported_if_cpus_change_while_placement_is_down(rest, gate, one):
+def test_cpu_changes_during_a_placement_outage_are_not_blamed_on_another_writer(rest, gate, one):
     """An inventory wanted while Placement was unread was never written, so no other writer can have changed it."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1

@@ -184,7 +184,7 @@ def test_the_placement_client_uses_the_configured_request_pace(rest, tmp_path):
 
 
 @pytest.mark.parametrize(("option", "value"), [("longest_pause", 121), ("longest_pause", -1), ("slow_answer", 0)])
-def test_an_option_that_sets_the_pace_of_requests_is_rejected_if_out_of_range(rest, tmp_path, option, value):
+def test_the_placement_client_rejects_out_of_range_options_about_its_pace(rest, tmp_path, option, value):
     """The two options are longest_pause and slow_answer."""
     with pytest.raises(Exception, match=option):
         client_of(tmp_path, rest.server.url, **{option: value})

@@ -103,7 +103,7 @@ def test_an_invalid_reference_in_nova_conf_is_reported_with_the_file_name(tmp_pa
     assert problem.startswith(f"{tmp_path}/nova.conf: [DEFAULT] host = $hostname_of_nobody: ")
 
 
-def test_a_malformed_nova_conf_value_is_rejected_if_no_later_value_overrides_it(tmp_path):
+def test_a_malformed_nova_conf_value_is_an_error_only_if_nothing_overrides_it(tmp_path):
     nova = NOVA_CONF.replace("reserved_host_memory_mb = 4096", "reserved_host_memory_mb = 4G")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)

@@ -133,7 +133,7 @@ def test_a_volume_with_an_unrecognised_name_is_reported_even_without_nova_data()
 @pytest.mark.parametrize(
     ("accepted", "told"), [(("vg0/by-hand",), 0), (("vg0/by-*",), 0), (("vg1/by-hand", "by-hand"), 1)]
 )
-def test_an_accepted_volume_is_not_reported_but_its_size_stays_reserved(accepted, told):
+def test_an_accepted_volume_stays_reserved_but_is_not_reported(accepted, told):
     """The option ``accepted_volumes`` has the volume's name or a pattern that matches it."""
     chosen = lvm_settings(accepted_volumes=accepted)
     assert len(findings(WORLD, CODE, chosen)) == told

@@ -261,7 +261,7 @@ def test_every_guard_accepts_a_correct_change():
 
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_each_unsafe_change_is_refused_by_one_safety_check_and_no_other(name, words, wrong):
+def test_exactly_one_guard_refuses_each_unsafe_change(name, words, wrong):
     case = wrong(right())
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -371,7 +371,7 @@ def test_every_guard_of_heal_is_tested_with_a_change_that_it_must_refuse():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_only_the_minimum_age_guard_prevents_heal_from_repairing_a_new_finding(monkeypatch):
+def test_a_new_finding_is_repaired_only_if_the_minimum_age_guard_is_removed(monkeypatch):
     """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))

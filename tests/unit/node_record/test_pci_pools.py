@@ -45,7 +45,7 @@ def test_pci_devices_with_equal_properties_are_counted_in_one_pool():
     }
 
 
-def test_s121_the_pool_of_a_device_with_a_physical_network_has_no_provider_uuid():
+def test_s121_a_pci_pool_with_a_physical_network_names_no_resource_provider():
     found = pools((device(GPU), *FUNCTIONS), ALL, frozenset(), {GPU: "uuid-1", PF: "uuid-2"})
     assert {pool.address: pool.provider_uuid for pool in found} == {GPU: "uuid-1", PF: None}
     assert record(found[-1])["tags"]["physical_network"] == "net1"
@@ -96,10 +96,11 @@ def test_pci_devices_with_a_different_numa_node_or_type_have_separate_pools():
     assert pools(tuple(reversed(mixed)), ALL, frozenset()) == found
 
 
-def test_a_device_without_spec_or_with_a_pci_domain_over_16_bits_has_no_pool():
+def test_a_pci_device_that_matches_no_device_spec_is_in_no_pool():
+    """Neither is a device whose PCI domain has more than 16 bits."""
     assert pools((device("10000:81:00.0"), *FUNCTIONS), specs({"vendor_id": "10de"}), frozenset()) == ()
 
 
-def test_physical_network_null_in_device_spec_stays_null_in_the_pool_tags():
+def test_a_null_physical_network_in_the_device_spec_stays_null_in_the_pool():
     (found,) = pools((device(GPU),), specs({"vendor_id": "10de", "physical_network": None}), frozenset())
     assert record(found)["tags"]["physical_network"] is None

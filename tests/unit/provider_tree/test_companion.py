@@ -147,7 +147,8 @@ def test_the_agent_removes_its_allocations_for_vanished_guests_and_volumes():
         (PLACEMENT, True, True),
     ],
 )
-def test_the_agent_keeps_an_allocation_if_its_data_source_cannot_be_read(lost, kept_volume, kept_guest):
+def test_the_agent_keeps_the_allocation_of_a_volume_that_cannot_be_read(lost, kept_volume, kept_guest):
+    """If libvirt, nova or Placement cannot be read, the allocations of guests stay too."""
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -165,7 +166,7 @@ def test_allocated_vcpu_and_memory_are_updated_even_if_lvm_cannot_be_read():
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_foreign_volumes_lose_their_allocations_if_the_policy_is_not_reserve(policy):
+def test_foreign_volumes_keep_their_allocations_only_if_the_policy_is_reserve(policy):
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
@@ -348,7 +349,7 @@ def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_free_capacity_is_equal_whether_a_guest_is_allocated_or_reserved(found, ratio):
+def test_allocating_or_reserving_an_amount_leaves_nearly_equal_free_capacity(found, ratio):
     """In role companion the agent allocates, in role owner it reserves; both round up by less than one unit."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)

@@ -145,7 +145,7 @@ def test_heal_keeps_allocations_on_two_hosts_if_libvirt_here_defines_the_guest()
     assert "its guest is defined on this host" in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_keeps_allocations_on_two_hosts_if_nova_does_not_know_the_guest():
+def test_heal_keeps_allocations_on_two_hosts_if_the_guest_is_unknown_to_nova():
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
 
@@ -175,7 +175,7 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
-def test_s161_heal_skips_flavors_that_request_more_than_cpu_memory_and_disk(spec):
+def test_s161_heal_skips_an_instance_if_its_flavor_requests_other_resources(spec):
     flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
     resting = facts.instance("i1", flavor=flavor)
     scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))
@@ -201,7 +201,7 @@ def test_s161_heal_skips_an_instance_that_has_allocations_on_another_host():
     assert "the instance has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
 
-def test_s162_the_heal_command_corrects_only_project_and_user_of_a_consumer():
+def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
     held = record("i1", here={"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}, there={"CUSTOM_X": 1})
     resting = facts.instance("i1", project_id="theirs", user_id="who")
     scene = scene_of(world(held, instances=[resting], libvirt=facts.host(facts.domain("i1"))), held)

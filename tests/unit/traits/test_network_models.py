@@ -47,7 +47,7 @@ def test_the_igb_network_trait_needs_libvirt_9_3_and_qemu_8_or_later(libvirt, qe
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
 
-def test_only_the_igb_trait_stays_undecided_if_software_versions_are_unknown():
+def test_the_igb_trait_is_unchanged_on_kvm_if_software_versions_are_unknown():
     assert models("kvm") == (KVM, {"LAN9118"})
     assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
     assert models("lxc") == (set(), ALL)

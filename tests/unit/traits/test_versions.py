@@ -25,7 +25,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), ASKED.values(), ids=ASKED.keys())
-def test_a_version_check_fails_if_libvirt_or_qemu_is_too_old_or_driver_differs(asked, expected):
+def test_a_version_check_needs_new_enough_libvirt_and_qemu_and_the_right_driver(asked, expected):
     facts = host(driver="QEMU", libvirt_version=10004000, hypervisor_version=8002002)
     assert at_least(facts, **asked) is expected
 

@@ -102,7 +102,7 @@ def test_the_advice_names_both_a_smaller_request_and_capacity_to_free():
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
-def test_the_advice_says_that_max_unit_limits_a_request_below_the_free_capacity():
+def test_the_advice_says_that_max_unit_limits_the_request_despite_free_capacity():
     cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
     _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
     assert "has 28: " in room.words
@@ -344,7 +344,7 @@ def test_a_sharing_provider_serves_a_tree_if_both_have_a_common_aggregate():
     assert asked([HOST, NFS], group(VCPU=1), group("1", DISK_GB=10)).fits
 
 
-def test_a_request_limited_to_one_tree_uses_no_sharing_providers():
+def test_a_request_with_in_tree_uses_no_sharing_provider_outside_that_tree():
     """Only the unnumbered group is limited in this way."""
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host")) == [Constraint.IN_TREE]
     assert asked([HOST, *PF], group(VCPU=1, in_tree="pf0")).fits

@@ -122,7 +122,7 @@ def figure(page, name):
     return next(each for each in page.sections[0].blocks[0].figures if each.name == name)
 
 
-def test_the_page_gives_the_age_of_findings_on_the_host_with_the_most_leaks():
+def test_the_page_gives_the_age_of_the_leaks_on_the_host_that_wastes_most():
     much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
     old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
     most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]

@@ -109,7 +109,7 @@ def test_the_parse_error_names_the_invalid_element(old, new, named):
 
 
 @given(damaged(documents("domain_capabilities").values()))
-def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml):
+def test_damaged_capabilities_xml_raises_only_the_source_inconsistent_error(xml):
     assert (refusal(parse_domain_capabilities, xml, ("asked",)) or "domain cap").startswith("domain cap")
 
 
