@@ -110,7 +110,7 @@ def test_an_agent_beside_nova_compute_allocates_unknown_volumes_and_guests():
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
 def test_an_agent_beside_nova_compute_writes_only_allocations_to_placement(nova):
-    """Nor does it report nova-compute as another writer."""
+    """It does not report nova-compute as another writer."""
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
     assert [f.code for f in decision.findings if f.code == "rival-writer"] == []
@@ -191,7 +191,7 @@ NOTHING_WRITTEN = {
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
 def test_an_agent_beside_nova_compute_writes_nothing_without_its_provider(placement, why):
-    """Without them it writes nothing."""
+    """Nor does it write to a Placement server older than microversion 1.38."""
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
@@ -399,7 +399,7 @@ PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provi
 
 
 def test_a_takeover_replaces_allocations_of_the_agent_by_a_reserved_amount():
-    """Earlier, in role companion, it allocated the use of a volume and of a guest that are unknown to nova."""
+    """Earlier, in role companion, the agent allocated the use of a volume and of a guest that are unknown to nova."""
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3

@@ -271,7 +271,7 @@ def test_request_groups_are_summed_if_they_must_use_the_same_provider():
 
 
 def test_a_smaller_request_is_advised_if_its_groups_together_exceed_max_unit():
-    """It advises to free capacity only if ``max_unit`` allows the sum of all groups."""
+    """Freeing capacity is advised only if ``max_unit`` allows the sum of all groups."""
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())

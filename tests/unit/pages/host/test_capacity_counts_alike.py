@@ -72,6 +72,6 @@ def test_use_on_the_host_equals_use_in_placement_at_any_allocation_ratio(ratio):
 
 
 def test_unexplained_reserved_amounts_count_as_used_for_nova_host_and_placement():
-    """It counts in all three sums: nova's, the host's and Placement's."""
+    """They count in all three sums: nova's, the host's and Placement's."""
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]
