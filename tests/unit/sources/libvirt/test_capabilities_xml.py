@@ -175,7 +175,7 @@ def everything(xml):
 
 
 @given(damaged(documents("capabilities").values()))
-def test_damaged_capabilities_are_either_parsed_or_rejected_as_inconsistent(xml):
+def test_damaged_capabilities_xml_raises_only_the_source_inconsistent_error(xml):
     for part in (everything, lambda xml: guests(capabilities_document(xml))):
         assert (refusal(part, xml) or "capabilities").startswith("capabilities")
 
