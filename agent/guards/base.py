@@ -62,7 +62,7 @@ def never(_: GuardedFinding) -> Wait | None:
 
 
 def always(_: GuardedFinding) -> Wait | None:
-    """Return a wait of unknown length: a later audit or run of heal may pass what this guard refuses now."""
+    """Return a wait of unknown length: this guard may refuse now and accept after a later audit or in a later run."""
     return Wait()
 
 

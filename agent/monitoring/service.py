@@ -32,10 +32,11 @@ _SOCKET_MODE = MODE | (MODE & 0o444) >> 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitorControl:
-    """What the monitoring servers read from the daemon at each request; any thread may call these functions.
+    """Functions that the monitoring servers call at each request, from any thread.
 
-    ``loop`` is the state of the worker, ``bus`` the state of the message bus (None: no bus is configured),
-    ``interval_s`` the present audit interval (None: no periodic audits), ``now`` the time as ISO 8601 UTC.
+    ``loop`` returns the state of the worker. ``bus`` returns the state of the message bus; None: no bus is configured.
+    ``interval_s`` returns the present audit interval, None without periodic audits. ``now`` returns the time as ISO
+    8601 UTC.
     """
 
     loop: Callable[[], Loop]
@@ -96,7 +97,7 @@ class Monitor:
             self._metrics.audited(report, changed)
 
     def reloaded(self) -> None:
-        """Remove all checks after a reload; the next audit sets the checks of the new configuration."""
+        """Forget the sources' health after a reload. The next audit sets it again, for the new configuration."""
         self._state = without_checks(self._state)
         if self._metrics is not None:
             self._metrics.reloaded(is_successful=True)

@@ -78,7 +78,10 @@ def _row(
     known = Cell(text="checked by this audit")
     if seen.state is FindingState.UNKNOWN:
         last = f"; last checked {with_age(seen.last_seen_at, facts.now)}" if seen.last_seen_at else ""
-        known = Cell(text=f"not known now: {was_unread(seen.unknown_because)}{last}", meaning=Meaning.UNREAD)
+        known = Cell(
+            text=f"not known now whether the fault still exists: {was_unread(seen.unknown_because)}{last}",
+            meaning=Meaning.UNREAD,
+        )
     cells = {
         "severity": Cell(text=finding.severity.value, meaning=MEANINGS[finding.severity]),
         "finding": Cell(text=finding.code, href=places.get(finding.id, "")),

@@ -108,7 +108,7 @@ def _conclusion(nodes: Sequence[Node]) -> str:
     if any(node.is_unread for node in nodes):
         return f"{cut(nodes[0].name, 60)} has {count}. Placement was not read, so nothing was compared."
     differ = "differs" if differing == 1 else "differ"
-    what = f"{differing} of {len(nodes)} providers (with a thick outline) {differ} from what the agent wants."
+    what = f"{differing} of {len(nodes)} providers {differ} from what the agent wants: see the thick outline."
     return f"{cut(nodes[0].name, 60)} has {count}. {what if differing else 'All are as the agent wants them.'}"
 
 

@@ -87,7 +87,9 @@ def test_the_list_of_causes_says_why_a_cause_cannot_be_checked_now():
         ("volume-foreign", "120 GiB disk"),
     ]
     assert {(row[4], row[5]) for row in rows} == {("?", "2026-11-22 03:07:00 (age 5 min)")}
-    assert rows[1][6].startswith("not known now: placement was not read; last checked 2026-11-22 03:")
+    assert rows[1][6].startswith(
+        "not known now whether the fault still exists: placement was not read; last checked 2026-11-22 03:"
+    )
     assert {row[6] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
 
