@@ -11,12 +11,12 @@ LIVES = int(os.environ.get("STOCKTAKE_LIGHT_LIVES", "1000"))
 LIVES_OF_PAIRS = max(40, LIVES // 25)
 
 
-def test_light_reads_of_nova_give_an_audit_the_same_rows_as_full_reads():
+def test_partial_reads_of_nova_give_an_audit_the_same_rows_as_full_reads():
     reads = play(LIVES, 20261123)
     # A run in which most reads are full would prove nothing.
     assert reads["light"] > reads["full"] > LIVES
 
 
-def test_lightweight_reads_of_nova_do_not_change_the_findings_of_audits():
+def test_partial_reads_of_nova_do_not_change_the_findings_of_audits():
     light, findings = play_pairs(LIVES_OF_PAIRS, 20261124)
     assert min(light, findings) > LIVES_OF_PAIRS

@@ -159,7 +159,7 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_a_demo_that_keeps_its_cloud_prints_commands_that_work_in_a_shell(tmp_path):
+def test_the_commands_that_demo_keep_prints_work_if_pasted_into_a_shell(tmp_path):
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -221,7 +221,7 @@ def test_the_findings_command_lists_each_fault_that_was_put_into_a_demo_cloud(pr
 
 
 @pytest.mark.root
-def test_a_practice_cloud_does_not_reveal_which_faults_are_planted(practice):
+def test_the_files_of_a_practice_cloud_do_not_name_its_planted_faults(practice):
     document, _ = practice
     assert not any(code in json.dumps(document) for code in FAULTS)
     texts = (file.read_text() for file in Path(document["folder"]).glob("*.json"))
@@ -233,7 +233,7 @@ def _changes(practice, number, heal):
 
 
 @pytest.mark.root
-def test_manual_commands_in_the_audit_output_repair_what_heal_does_not_repair(practice):
+def test_manual_commands_from_audit_and_then_heal_repair_all_planted_faults(practice):
     said = on_host(practice, 1, "stocktake audit")
     commands = re.findall("^ hand: ((?:lvremove|python3|rm) .*)$", said, re.MULTILINE)
     assert len(commands) == 4

@@ -104,7 +104,7 @@ def test_audits_report_all_leaks_but_no_allocation_that_only_resembles_a_leak(tm
     assert {consumer: in_three[consumer] for consumer in strangers} == {}
 
 
-def test_the_first_audit_reports_a_guest_of_a_deleted_instance(tmp_path: Path, placement: Rest, engine):
+def test_the_first_audit_reports_a_running_guest_of_a_deleted_instance(tmp_path: Path, placement: Rest, engine):
     """Its allocation was deleted with its row, so only the libvirt domain leads the agent to the database's row."""
     with leak_cloud(tmp_path, placement, engine, (Guest(name="left"),)) as cloud:
         cloud.instance("left", **DELETED)

@@ -130,7 +130,7 @@ def test_a_name_conflict_of_a_child_provider_is_reported_until_resolved(placemen
     assert of_the_child(auditor.audit()) == []
 
 
-def test_another_inventory_writer_is_reported_even_if_a_write_was_refused(placement, auditor):
+def test_a_rival_inventory_writer_is_reported_even_if_placement_refuses_a_write(placement, auditor):
     """Placement acknowledged the agent's write to the root, although it refused another write of the plan."""
     placement.make_provider(auditor.child(SEV_CHILD))
     auditor.audit()

@@ -59,7 +59,7 @@ def test_the_folder_of_recordings_contains_only_files_that_are_listed():
 
 
 @each_recording
-def test_each_recording_of_nova_compute_lists_every_required_input(folder: pathlib.Path):
+def test_each_recording_of_nova_compute_lists_all_required_input_files(folder: pathlib.Path):
     meta = _json(folder / "meta.json")
     assert meta["configuration"] == folder.name
     assert meta["versions"]["nova"].startswith("34.")
@@ -102,7 +102,7 @@ def test_every_recorded_inventory_has_all_fields(folder: pathlib.Path):
 
 
 @each_recording
-def test_recorded_memory_is_equal_in_placement_and_nova_and_libvirt(folder: pathlib.Path):
+def test_the_recorded_memory_total_is_the_same_in_placement_nova_and_libvirt(folder: pathlib.Path):
     """libvirt reported the same memory to the recorder as to nova-compute."""
     compute_node = _json(folder / "compute_node.json")
     record = _providers(folder)[0]["inventories"]["MEMORY_MB"]

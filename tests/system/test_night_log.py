@@ -270,7 +270,7 @@ def receive(stream: socket.socket, log: Path) -> None:
         r"^<4>.* audit running for_s=\d+ in=placement",
     ],
 )
-def test_the_log_answers_each_question_in_a_list_of_operator_questions(night, pattern):
+def test_the_log_contains_a_line_that_answers_each_question_of_an_operator(night, pattern):
     assert night.line(pattern)
 
 
@@ -281,7 +281,7 @@ def test_every_log_line_of_the_daemon_starts_with_the_priority_of_its_log_level(
         assert level is None or int(level.group(1)) == PREFIX[level.group(2)], line
 
 
-def test_every_log_line_of_the_daemon_is_short_and_from_a_logger_of_the_agent(night):
+def test_each_log_line_has_at_most_1000_bytes_and_names_a_logger_of_the_agent(night):
     own = [line for line in night.lines if line not in night.report]
     for line in own:
         assert len(line.encode()) <= 1000, line

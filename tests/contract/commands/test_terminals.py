@@ -96,7 +96,7 @@ def test_colours_stay_on_if_the_no_color_variable_is_empty(reported, monkeypatch
 
 
 @pytest.mark.parametrize("columns", [60, 220])
-def test_output_fits_the_terminal_unless_env_variable_columns_sets_a_width(reported, monkeypatch, columns):
+def test_output_fits_the_terminal_or_the_width_in_the_columns_variable(reported, monkeypatch, columns):
     _, written = typed(columns, "--config-file", reported, "config", "show")
     width = max(len(line) for line in screen_of(columns, written))
     assert width <= columns

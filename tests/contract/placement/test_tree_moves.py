@@ -65,7 +65,7 @@ def parent_of(rest, uuid):
     return rest.done("GET", f"/resource_providers/{uuid}")["parent_provider_uuid"]
 
 
-def test_s137_a_new_root_provider_gets_inventory_and_traits_without_a_reread(rest, client):
+def test_s137_the_agent_fills_a_new_root_provider_without_reading_it_again(rest, client):
     """The writer reads nothing in between: each write's generation comes from the answer to the write before it."""
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
@@ -86,7 +86,7 @@ def test_s137_a_new_root_provider_gets_inventory_and_traits_without_a_reread(res
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s138_a_retry_fills_a_root_provider_that_another_client_created(rest, tmp_path):
+def test_s138_a_retry_writes_to_the_root_provider_that_another_client_created(rest, tmp_path):
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
@@ -99,7 +99,7 @@ def test_s138_a_retry_fills_a_root_provider_that_another_client_created(rest, tm
     assert (rest.inventories(uuid)["VCPU"]["total"], rest.traits(uuid)) == (8, {OURS})
 
 
-def test_s156_an_obsolete_child_without_allocations_is_deleted_last(rest, client):
+def test_s156_an_obsolete_child_provider_is_deleted_after_all_other_writes(rest, client):
     """An audit deletes an empty child; it never moves a child's allocations (healing does)."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
@@ -113,7 +113,7 @@ def test_s156_an_obsolete_child_without_allocations_is_deleted_last(rest, client
     assert rest.inventories(held)["VCPU"]["total"] == 1
 
 
-def test_s157_new_children_are_created_before_old_children_are_deleted(rest, client):
+def test_s157_new_child_providers_are_created_before_old_ones_are_deleted(rest, client):
     root, p, q = rest.make_provider(), new_uuid(), new_uuid()
     r = rest.make_provider(parent=root)
     s = rest.make_provider(parent=r)
@@ -175,7 +175,7 @@ def test_a_host_provider_moved_below_another_provider_is_made_a_root_again(rest,
     assert parent_of(rest, root) is None
 
 
-def test_the_writer_creates_a_sharing_provider_as_a_second_root_provider(rest, client):
+def test_the_agent_creates_a_sharing_provider_as_a_second_root_provider(rest, client):
     root, disk, aggregate, other = rest.make_provider(), new_uuid(), new_uuid(), new_uuid()
     rest.set_aggregates(root, other)
     sharing = wanted(
@@ -205,7 +205,7 @@ def test_the_agent_searches_for_a_second_root_provider_before_creating_it(rest, 
     ]
 
 
-def test_creation_of_a_child_that_exists_in_another_tree_is_refused(rest, client):
+def test_a_child_provider_is_not_created_if_its_uuid_exists_in_another_tree(rest, client):
     """The list of the agent's tree does not show the child; without a check the agent would try to make it for ever."""
     root, child, grandchild = rest.make_provider(), new_uuid(), new_uuid()
     elsewhere = rest.make_provider()
@@ -221,7 +221,7 @@ def test_creation_of_a_child_that_exists_in_another_tree_is_refused(rest, client
     assert (rest.inventories(child), parent_of(rest, child)) == ({}, elsewhere)
 
 
-def test_creation_of_a_child_that_exists_as_a_root_provider_is_refused(rest, client):
+def test_a_child_provider_is_not_created_if_its_uuid_is_a_root_provider(rest, client):
     root, child = rest.make_provider(), rest.make_provider()
     plan = Plan(writes=(CreateProvider(provider_uuid=child, name=f"host-{child}", parent_uuid=root),))
     (refused,) = TreeWriter(client).apply(plan, never).refused
@@ -234,14 +234,14 @@ def test_a_child_provider_below_another_root_is_moved_into_the_tree_of_the_host(
     assert (parent_of(rest, child), rest.inventories(child)["DISK_GB"]["total"]) == (root, 100)
 
 
-def test_creating_a_child_with_a_taken_name_is_refused_as_a_duplicate_name(rest, client):
+def test_a_child_provider_is_not_created_if_another_provider_has_its_name(rest, client):
     root, child = rest.make_provider(), new_uuid()
     rest.make_provider(name=f"host-{child}")
     _, applied = brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root))))
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
-def test_a_provider_below_another_root_is_not_moved_before_microversion_1_37(rest, tmp_path):
+def test_a_provider_in_another_tree_is_not_moved_by_a_placement_before_1_37(rest, tmp_path):
     """An older server cannot move such a child: without a check every round of every audit would meet a conflict."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()
@@ -306,12 +306,12 @@ TREE_CHANGES = {
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 @pytest.mark.parametrize("change", TREE_CHANGES.values(), ids=TREE_CHANGES.keys())
-def test_a_tree_change_during_a_provider_move_raises_generation_conflict(rest, tmp_path, change, method):
+def test_a_tree_change_during_a_provider_move_raises_a_generation_conflict(rest, tmp_path, change, method):
     with pytest.raises(GenerationConflict, match="the tree was changed"):
         a_move(rest, tmp_path, lambda child, target: change(rest, child, target), method)
 
 
-def test_deletion_of_the_parent_during_a_child_creation_raises_a_conflict(rest, tmp_path):
+def test_a_conflict_is_raised_if_the_parent_of_a_new_provider_was_just_deleted(rest, tmp_path):
     root = rest.make_provider()
     fault = Meanwhile(lambda: rest.delete_provider(root))
     client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", fault))
@@ -333,7 +333,7 @@ def test_a_refused_provider_move_does_not_block_other_writes(rest, client):
     assert applied.done == writes[1:]
 
 
-def test_a_child_is_not_moved_below_a_parent_whose_creation_was_refused(rest, client):
+def test_a_child_provider_stays_in_place_if_its_new_parent_cannot_be_created(rest, client):
     root, new = rest.make_provider(), new_uuid()
     rest.make_provider(name=f"host-{new}")
     child = rest.make_provider(parent=root)

@@ -66,7 +66,7 @@ def same(state, other):
     return state.host == other.host
 
 
-def test_the_conductor_source_and_the_sql_source_return_the_same_state(filled, source):
+def test_conductor_and_sql_return_equal_data_about_nova(filled, source):
     state = read(source, world().consumers)
 
     assert state.kind is StateKind.CONDUCTOR
@@ -76,7 +76,7 @@ def test_the_conductor_source_and_the_sql_source_return_the_same_state(filled, s
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
-def test_conductor_and_sql_return_the_same_state_for_any_compute_node_uuid(filled, source, number):
+def test_conductor_and_sql_return_equal_data_for_any_compute_node_uuid(filled, source, number):
     """The state contains the node of this uuid, if nova has one, and always the records of this host."""
     state = read(source, node_uuid=uuid(100 + number))
 
@@ -85,7 +85,7 @@ def test_conductor_and_sql_return_the_same_state_for_any_compute_node_uuid(fille
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_conductor_and_sql_return_the_same_state_without_consumer_uuids(filled, source):
+def test_conductor_and_sql_return_equal_data_without_consumer_uuids(filled, source):
     assert same(read(source), by_sql(filled))
 
 
@@ -137,7 +137,7 @@ def test_the_timestamp_of_a_conductor_read_is_taken_from_the_clock_of_the_agent(
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def test_heal_and_a_full_read_see_the_same_last_heartbeat_of_nova_compute(filled, source):
+def test_heal_and_the_audit_read_the_same_last_heartbeat_of_nova_compute(filled, source):
     """Heal waits until the pulse is new enough, then reads the rows: both must judge by the same services."""
     ago = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0) - datetime.timedelta(seconds=20)
     with filled.engine.begin() as connection:
@@ -190,7 +190,7 @@ def test_the_boot_disk_of_an_instance_is_requested_only_once(filled, client, sou
     assert same(states[1], by_sql(filled))
 
 
-def test_unknown_consumers_are_looked_up_in_lists_of_five_hundred(filled, client, source):
+def test_one_conductor_call_looks_up_at_most_500_unknown_consumers(filled, client, source):
     read(source)
 
     def calls(count):
@@ -275,7 +275,7 @@ def test_an_instance_with_neither_image_nor_disk_record_counts_as_volume_backed(
     assert read(source).instances[0].boots_from_volume is volume
 
 
-def test_conductor_and_sql_return_the_same_state_if_a_node_record_is_deleted(filled, source):
+def test_conductor_and_sql_return_equal_data_if_a_compute_node_is_deleted(filled, source):
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, deleted=1)
 
@@ -285,7 +285,7 @@ def test_conductor_and_sql_return_the_same_state_if_a_node_record_is_deleted(fil
 # Versions: only conductor knows which versions it supports, so each of these tests asks the released conductor.
 
 
-def test_the_error_for_a_too_new_object_names_both_object_versions(filled):
+def test_the_error_about_a_too_old_conductor_names_both_object_versions(filled):
     newer = {**MANIFEST, "InstanceList": "2.99"}
     with client_of(filled.bus(), newer) as client, pytest.raises(SourceInconsistent) as raised:
         read(ConductorState(client))
@@ -294,7 +294,7 @@ def test_the_error_for_a_too_new_object_names_both_object_versions(filled):
     assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
 
 
-def test_conductor_sends_objects_in_an_older_version_if_the_agent_requests_it(filled):
+def test_the_agent_can_read_older_object_versions_from_conductor(filled):
     older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.6", "MigrationList": "1.4", "Migration": "1.5"}
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)
@@ -322,7 +322,7 @@ def test_a_child_object_is_accepted_in_a_newer_minor_version_than_requested(fill
     assert same(state, world().expected)
 
 
-def test_conductor_backports_objects_to_the_version_that_the_client_requests(filled):
+def test_conductor_converts_objects_to_the_older_version_that_a_client_requests(filled):
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))

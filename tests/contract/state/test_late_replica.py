@@ -246,7 +246,7 @@ def test_heal_refuses_a_repair_while_the_database_replica_may_be_outdated(world,
     assert world.held(uuid) == HELD
 
 
-def test_heal_removes_a_stale_allocation_even_if_the_replica_lags_one_second(world):
+def test_heal_removes_a_stale_allocation_if_the_database_replica_lags_1_second(world):
     uuid = world.shelved()
     world.servers.applies(delay_s=1)
     world.rest.allocate({world.root: HELD}, uuid)
@@ -255,7 +255,7 @@ def test_heal_removes_a_stale_allocation_even_if_the_replica_lags_one_second(wor
     assert world.held(uuid) == {}
 
 
-def test_the_report_counts_findings_that_automatic_heal_has_not_repaired_yet(world):
+def test_the_report_counts_the_findings_that_automatic_heal_will_repair(world):
     uuid = world.shelved()
     world.rest.allocate({world.root: HELD}, uuid)
     with daemon(world) as audits:

@@ -76,7 +76,7 @@ def task(store: Store, *, publish: Publish = Publish.BY_ROLE, lock=contextlib.nu
     )
 
 
-def test_a_new_process_first_reads_the_consumers_named_in_saved_findings():
+def test_the_first_audit_of_a_process_checks_the_consumers_of_saved_findings():
     memory = with_history(task(Store(history(LEAKED, SEVERAL, VOLUME))), AuditMemory(suspects=("old",)))
     assert memory.suspects == ("old", "several", "leaked")
     assert memory.reported == ("several", "leaked")
@@ -94,7 +94,7 @@ def test_a_saved_finding_without_severity_gets_the_default_severity_of_its_rule(
     assert found.confirmed, "two sightings confirm a finding in this configuration"
 
 
-def test_an_audit_loads_findings_that_another_process_saved_meanwhile():
+def test_an_audit_loads_findings_that_another_process_has_just_saved():
     store = Store(history(LEAKED))
     memory = with_history(task(store), AuditMemory())
     assert with_history(task(store), memory) == memory
@@ -162,7 +162,7 @@ def test_saving_the_history_adds_findings_that_another_process_saved_meanwhile()
     assert store.saved == [memory.history]
 
 
-def test_an_earlier_finding_still_counts_while_it_cannot_be_checked():
+def test_the_audit_outcome_is_findings_while_an_old_finding_cannot_be_checked():
     unknown = not_checked(history(LEAKED).sightings)
     acted = SimpleNamespace(snapshot=facts.snapshot(), decision=SimpleNamespace(rival=None), error=None)
     assert _outcome(Role.OWNER, acted, Found(live=unknown)) is Outcome.FINDINGS
@@ -182,7 +182,7 @@ def test_the_report_of_a_crashed_audit_masks_passwords_in_the_exception_text():
     assert report.error == "RuntimeError: cannot connect to mysql+pymysql://***@cell-db/nova"
 
 
-def test_a_finding_about_a_sharing_provider_needs_data_of_that_provider():
+def test_a_sharing_provider_finding_is_unchecked_if_the_provider_was_not_read():
     noted = (Booked("leaked", "DISK_GB", None, None, 8, shared=True),)
     assert Checks(shared_is_read=False).missing(LEAKED, noted) == ("placement",)
     assert Checks(shared_is_read=False).missing(LEAKED, (noted[0]._replace(shared=False),)) == ()

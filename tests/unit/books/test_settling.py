@@ -63,16 +63,16 @@ UNKNOWN = migration(dest_host=None, dest_node=None, status="queued")
     ],
     ids=["move away", "move to here", "no host yet", "task", "build", "just changed"],
 )
-def test_the_ledger_names_the_unfinished_nova_operation_of_an_instance(nova, reason):
+def test_an_instance_row_names_the_nova_operation_that_is_not_finished(nova, reason):
     """The operation is the reason of verdict ``settling``."""
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 
-def test_a_correct_ledger_row_mentions_no_nova_operation():
+def test_an_instance_row_with_correct_amounts_names_no_nova_operation():
     long_ago = NOW - datetime.timedelta(hours=1)
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 
 
-def test_the_ledger_names_nova_operations_only_if_nova_was_read():
+def test_instance_rows_name_no_nova_operation_if_nova_was_not_read():
     rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
     assert {row.settling for row in rows} == {""}

@@ -81,7 +81,7 @@ def test_the_sigusr2_report_masks_secrets_and_the_logins_in_urls(tmp_path):
     assert "http://***@placement/" in report
 
 
-def test_the_log_line_about_a_sigusr2_report_says_why_an_audit_waits(tmp_path, capfd, caplog):
+def test_the_log_line_about_a_sigusr2_report_says_what_the_agent_waits_for(tmp_path, capfd, caplog):
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path), "1")
     assert "Live findings" in capfd.readouterr().err

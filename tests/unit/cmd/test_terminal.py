@@ -31,7 +31,7 @@ class Terminal(io.StringIO):
         ("-7", Terminal(), 80),
     ],
 )
-def test_environment_variable_columns_overrides_the_width_of_the_terminal(columns, terminal, width):
+def test_the_columns_variable_overrides_the_width_of_the_terminal(columns, terminal, width):
     assert width_of(terminal, {"COLUMNS": columns}) == width
 
 
@@ -68,7 +68,7 @@ def test_the_output_encoding_is_the_encoding_of_the_stream_and_by_default_utf_8(
     assert look_of(io.StringIO(), argparse.Namespace()).encoding == "utf-8"
 
 
-def test_characters_that_the_encoding_of_the_stream_lacks_are_escaped():
+def test_characters_that_the_stream_cannot_encode_are_escaped():
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
     escape_unencodable(stream, io.StringIO())

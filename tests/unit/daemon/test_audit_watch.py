@@ -19,7 +19,7 @@ def checked(caplog, *moments):
     return [(record.for_s, getattr(record, "in")) for record in logged]
 
 
-def test_a_long_audit_is_logged_once_with_the_source_that_it_is_reading(caplog):
+def test_one_log_line_names_the_data_source_that_a_long_audit_is_reading(caplog):
     moments = [(LONG_AUDIT_S - 1, "placement"), (LONG_AUDIT_S, "placement"), (LONG_AUDIT_S + 30, "state")]
     assert checked(caplog, *moments) == [(120, "placement")]
 
@@ -28,7 +28,7 @@ def test_each_long_audit_is_logged(caplog):
     assert checked(caplog, (121, "state"), (0, ""), (122, "libvirt")) == [(121, "state"), (122, "libvirt")]
 
 
-def test_a_long_audit_is_logged_even_if_it_is_not_reading_a_data_source(caplog):
+def test_a_long_audit_that_is_not_reading_a_data_source_is_also_logged(caplog):
     assert checked(caplog, (150, "")) == [(150, NO_READ)]
 
 

@@ -80,13 +80,13 @@ def running():
     assert publisher.bugs == []
 
 
-def test_an_audit_receives_the_state_that_the_previous_audit_remembered(running):
+def test_the_memory_of_an_audit_is_passed_to_the_next_audit(running):
     _current, audited, parts = running
     assert [audited(), audited()] == [AuditMemory(), LEFT]
     assert parts.reader.times == 0
 
 
-def test_a_reload_clears_caches_and_forgets_what_was_written_to_placement(running):
+def test_the_first_audit_after_a_reload_uses_no_cached_data(running):
     current, audited, parts = running
     audited()
     current.replace(configured(parts))

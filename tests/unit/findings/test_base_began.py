@@ -28,7 +28,7 @@ def test_the_start_time_of_a_fault_is_in_utc_whatever_time_zone_nova_uses():
     assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
 
 
-def test_an_allocation_is_stale_since_the_end_of_the_newest_evacuation():
+def test_a_stale_allocation_began_at_the_end_of_the_newest_evacuation():
     moves = tuple(
         migration(number, kind="evacuation", status="done", uuid=f"m{number}", updated_at=AT.replace(day=number))
         for number in (3, 2)
@@ -42,7 +42,7 @@ def test_the_start_time_of_a_fault_is_unknown_if_no_nova_row_contains_the_time()
     assert began("allocation-stale-move", instance(**AWAY)) == (None, "")
 
 
-def test_a_finding_keeps_its_digest_when_the_start_of_the_fault_becomes_known():
+def test_the_digest_of_a_finding_does_not_depend_on_the_start_of_the_fault():
     worlds = [snapshot(nova=state(instance(**AWAY)), placement=RECORDED)]
     ended = (migration(status="completed", updated_at=AT),)
     worlds.append(snapshot(nova=state(instance(**AWAY), migrations=ended), placement=RECORDED))

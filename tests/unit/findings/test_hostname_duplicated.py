@@ -26,7 +26,7 @@ def test_a_duplicate_node_name_is_reported_and_the_agent_writes_nothing():
     assert decided(world).plan.is_empty
 
 
-def test_an_orphaned_node_and_a_changed_identity_are_not_reported_in_addition():
+def test_a_duplicated_hostname_causes_no_orphaned_node_or_identity_finding():
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}

@@ -121,13 +121,13 @@ def test_a_physical_function_without_an_allocation_is_reported():
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_the_remedy_contains_the_future_uuid_of_a_provider_to_be_created():
+def test_the_remedy_contains_the_uuid_that_a_missing_provider_will_get():
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected
 
 
-def test_wrong_vcpu_and_memory_and_disk_amounts_do_not_suppress_the_finding():
+def test_the_finding_also_appears_if_vcpu_memory_and_disk_amounts_are_wrong():
     world = taking(GPU, recorded=allocations(I1, VCPU=9, MEMORY_MB=9, DISK_GB=9))
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
@@ -137,7 +137,7 @@ def test_a_stopped_instance_with_an_unallocated_device_is_reported():
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_the_remedy_omits_nova_compute_if_no_nova_access_is_configured():
+def test_the_remedy_does_not_mention_nova_compute_without_access_to_nova():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy
@@ -219,7 +219,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_pci_device_is_reported_only_if_it_certainly_lacks_an_allocation(world, chosen):
+def test_no_pci_device_is_reported_if_its_allocation_may_be_correct(world, chosen):
     assert findings(world, CODE, chosen) == ()
 
 

@@ -36,7 +36,7 @@ def of_code(code: str, role: Role) -> Iterator[tuple[Planted, Finding]]:
         yield from ((planted, f) for f in planted.decision(role).findings if f.code == code)
 
 
-def test_every_finding_code_has_test_data_that_raises_the_finding():
+def test_each_finding_code_is_reported_for_all_its_test_data():
     assert PLANTED.keys() == {rule.code for rule in BUILTIN}
     for code in CODES:
         for number, make in enumerate(PLANTED[code]):
@@ -73,7 +73,7 @@ def test_a_suggested_heal_command_is_always_allowed_in_the_role_of_the_agent(cod
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_the_advice_text_of_a_finding_contains_the_texts_of_all_its_remedies(code, role):
+def test_the_advice_of_a_finding_is_the_joined_text_of_all_its_remedies(code, role):
     for _, found in of_code(code, role):
         assert found.remedies
         assert found.remedy == joined(found.remedies)
@@ -109,14 +109,14 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("code", "headline"), NAMED, ids=[code for code, _ in NAMED])
-def test_the_headline_of_a_finding_begins_with_the_name_of_what_is_affected(code, headline):
+def test_the_headline_of_a_finding_begins_with_the_affected_object(code, headline):
     assert headline in [found.headline for _, found in of_code(code, Role.OWNER)]
 
 
 HOSTILE = "$(touch /x)'\"`; \\ \u202e\n" + "n" * 4096
 
 
-def test_a_hostile_name_may_be_in_the_headline_but_never_in_a_command():
+def test_no_command_of_a_remedy_contains_a_guest_name_with_shell_code():
     planted = Planted(
         world=facts.snapshot(libvirt=facts.host(dataclasses.replace(facts.domain("stranger"), name=HOSTILE)))
     )
@@ -126,7 +126,7 @@ def test_a_hostile_name_may_be_in_the_headline_but_never_in_a_command():
     assert all("touch" not in (remedy.command or "") for remedy in found.remedies)
 
 
-def test_a_hostile_volume_path_is_one_quoted_argument_of_a_command():
+def test_a_volume_name_with_shell_code_is_quoted_in_the_lvremove_command():
     world = facts.snapshot(lvm=facts.group(20, facts.volume("a b;$(touch x)'", 2)))
     planted = Planted(world=world, settings=facts.lvm_settings())
     (found,) = (f for f in planted.decision(Role.OWNER).findings if f.code == "volume-foreign")

@@ -88,12 +88,12 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_no_finding_appears_if_the_agent_has_nothing_left_to_allocate(there, chosen):
+def test_there_is_no_finding_if_the_agent_has_nothing_left_to_allocate(there, chosen):
     assert findings(there, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize("lost", [LIBVIRT, STATE, PLACEMENT, LVM])
-def test_a_resource_class_is_reported_only_if_its_data_sources_were_read(lost):
+def test_no_finding_names_a_resource_class_if_its_data_sources_were_not_read(lost):
     there = without(world(lvm=group(2, volume("v", 40))), lost)
     classes = {f.resource_class for f in findings(there, CODE, BESIDE)}
     assert "DISK_GB" not in classes

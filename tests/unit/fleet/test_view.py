@@ -25,18 +25,18 @@ def test_an_expected_host_that_never_sent_a_message_is_marked_never_seen():
     ("began_s", "interval_s", "condition"),
     [(184, 60, Condition.AWAITED), (186, 60, Condition.NEVER), (12, 2, Condition.NEVER), (10, 2, Condition.AWAITED)],
 )
-def test_the_fleet_view_awaits_a_silent_host_for_three_audit_intervals(began_s, interval_s, condition):
+def test_an_expected_host_is_awaited_for_at_most_three_audit_intervals(began_s, interval_s, condition):
     """Afterwards it has the condition never, because it has never sent a message."""
     young = cell(seen(clean("a", interval_s=interval_s)), expected=expected("a", "b"), began_at=NOW - began_s)
     assert conditions(view(young))["b"] is condition
 
 
-def test_a_host_without_a_message_is_marked_never_seen_once_the_wait_is_over():
+def test_a_host_without_a_message_is_marked_never_seen_after_the_wait_time():
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
 
-def test_a_silent_host_still_shows_its_last_reported_condition():
+def test_the_row_of_a_silent_host_keeps_its_last_reported_condition():
     (row,) = view(cell(seen(broken("a"), age_s=300))).rows
     assert (row.condition, row.for_s) == (Condition.SILENT, 300)
     assert row.seen.told is Condition.ERROR
@@ -47,7 +47,7 @@ def test_the_age_of_a_finding_includes_the_time_since_its_message_was_received()
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_the_outcome_in_the_first_message_of_a_host_has_only_a_minimum_age():
+def test_the_age_of_an_outcome_is_a_minimum_if_the_first_message_reported_it():
     """The first message from the host already has the outcome."""
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
@@ -60,7 +60,7 @@ def test_a_host_missing_from_the_expected_list_is_marked_as_unexpected():
 
 
 @pytest.mark.parametrize("hosts", [None, ExpectedHosts(hosts=None, problem="refused")])
-def test_a_host_is_neither_expected_nor_unexpected_if_the_list_is_missing(hosts):
+def test_no_host_is_marked_as_unexpected_without_a_list_of_expected_hosts(hosts):
     found = view(cell(seen(clean("a")), expected=hosts))
     assert [row.is_expected for row in found.rows] == [None]
     assert found.expected is None
@@ -90,7 +90,7 @@ def test_a_host_that_was_never_seen_is_listed_once_and_without_a_cell_name():
     assert found.expected == 3
 
 
-def test_a_host_is_expected_only_in_the_cell_that_lists_it():
+def test_a_host_is_expected_only_in_the_cell_whose_host_list_contains_it():
     one = cell(name="cell-1", expected=expected("a"))
     other = cell(seen(clean("a")), name="cell-2", expected=expected("b"))
     found = view(one, other)
@@ -101,7 +101,7 @@ def test_a_host_is_expected_only_in_the_cell_that_lists_it():
     ]
 
 
-def test_the_totals_say_for_how_many_hosts_the_amounts_are_unknown():
+def test_the_fleet_totals_count_the_hosts_whose_amounts_are_unknown():
     found = view(
         cell(
             seen(broken("a", leaked={"VCPU": 8, "DISK_GB": 80}, missing={"VCPU": 1}, held_back=2)),
@@ -119,6 +119,6 @@ def test_the_rows_of_the_view_are_sorted_by_host():
     assert [row.host for row in found.rows] == ["a", "aa", "b", "c"]
 
 
-def test_a_host_without_messages_shows_since_when_a_message_is_awaited():
+def test_the_row_of_a_host_without_messages_shows_when_the_wait_began():
     (row,) = view(cell(expected=expected("a"))).rows
     assert (AT - row.began).total_seconds() == 780

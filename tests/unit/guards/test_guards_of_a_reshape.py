@@ -186,7 +186,7 @@ def test_a_reshape_is_refused_if_libvirt_could_not_be_read():
     assert "sources-fresh" in refused_by(lost)
 
 
-def test_a_reshape_of_many_consumers_counts_as_one_changed_consumer():
+def test_the_consumer_limits_allow_a_reshape_that_changes_many_consumers():
     """A reshape frees nothing and takes nothing, and half a reshape would be worse than none."""
     used = {f"g{number}": (GPU_06, GPU_07)[number % 2 : number % 2 + 1] for number in range(9)}
     scene = gpu_scene(used, settings=dataclasses.replace(ONE_TYPE, heal=HealSettings(max_consumers=1, max_percent=0.0)))

@@ -38,7 +38,7 @@ def test_the_host_uuid_is_unknown_if_the_compute_id_folder_is_missing(tmp_path):
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_an_identity_file_is_found_in_any_of_the_four_folders(files, place):
+def test_the_identity_file_is_found_in_each_of_the_four_possible_folders(files, place):
     path = every_path(files)[place]
     path.write_text(ONE)
     identity = files.find()
@@ -46,7 +46,7 @@ def test_an_identity_file_is_found_in_any_of_the_four_folders(files, place):
     assert (identity.uuid, identity.origin) == (ONE, str(path))
 
 
-def test_the_first_of_several_equal_identity_files_is_named_as_uuid_source(files):
+def test_the_host_uuid_is_read_from_the_first_of_several_equal_identity_files(files):
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()
@@ -128,7 +128,7 @@ def _create(files, start, answers):
     answers.put(files.create().uuid)
 
 
-def test_processes_that_create_the_host_identity_at_once_all_get_the_same_uuid(files):
+def test_eight_processes_that_create_the_host_identity_get_the_same_uuid(files):
     context = multiprocessing.get_context("fork")
     start, answers = context.Event(), context.Queue()
     workers = [context.Process(target=_create, args=(files, start, answers)) for _ in range(8)]

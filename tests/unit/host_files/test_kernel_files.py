@@ -64,7 +64,7 @@ def test_an_unreadable_kernel_file_gives_an_error_or_an_unknown_value(tmp_path, 
     assert (tdx_capacity(tmp_path), uptime_s(tmp_path), load(tmp_path)) == (None, None, None)
 
 
-def test_module_parameters_are_unknown_if_a_file_replaces_the_module_folder(tmp_path):
+def test_module_parameters_are_unknown_if_the_module_path_is_a_file(tmp_path):
     (tmp_path / "module").write_text("")
     assert module_parameters(tmp_path) == UNKNOWN
 
@@ -116,7 +116,7 @@ def test_uptime_is_unknown_if_a_folder_is_in_place_of_the_file_uptime(tmp_path):
 
 
 @given(st.binary(max_size=40))
-def test_random_bytes_in_uptime_or_loadavg_yield_a_number_or_unknown(tmp_path_factory, content):
+def test_uptime_and_load_read_from_random_bytes_are_positive_or_unknown(tmp_path_factory, content):
     folder = tmp_path_factory.getbasetemp() / f"proc-{os.getpid()}"
     folder.mkdir(exist_ok=True)
     (folder / "uptime").write_bytes(content)

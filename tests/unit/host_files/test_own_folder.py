@@ -17,5 +17,5 @@ def test_a_temporary_file_system_error_is_reported_as_an_unavailable_folder(numb
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR])
-def test_a_folder_error_that_an_operator_must_repair_is_a_configuration_error(number):
+def test_wrong_permissions_or_types_of_a_folder_raise_a_configuration_error(number):
     assert type(failure("/x", OSError(number, os.strerror(number)))) is ConfigError

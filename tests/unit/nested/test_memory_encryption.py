@@ -47,13 +47,13 @@ def test_s103_amd_sev_is_published_as_a_child_provider_with_max_unit_1():
     assert tree.root.inventory(CONTEXT) is None
 
 
-def test_s104_sev_es_has_a_child_provider_and_a_total_of_its_own():
+def test_s104_sev_and_sev_es_have_two_child_providers_with_separate_totals():
     tree = tree_of(snapshot(libvirt=encrypting(sev="1", sev_es="1")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_es": {CONTEXT: 17}}
     assert below(tree)["amd_sev_es"].traits_wanted == {"HW_CPU_X86_AMD_SEV_ES", "CUSTOM_OWNER_STOCKTAKE"}
 
 
-def test_s105_a_host_with_sev_snp_has_a_provider_for_it_instead_of_sev_es():
+def test_s105_a_host_with_sev_snp_has_a_sev_snp_provider_and_no_sev_es_provider():
     tree = tree_of(snapshot(libvirt=encrypting(x86(SNP_MACHINE), sev="Y", sev_es="Y", sev_snp="Y")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_snp": {CONTEXT: 17}}
     assert below(tree)["amd_sev_snp"].traits_wanted == {"HW_CPU_X86_AMD_SEV_SNP", "CUSTOM_OWNER_STOCKTAKE"}
@@ -295,7 +295,7 @@ def _root_traits(decision):
     return set(puts[0].traits)
 
 
-def test_s107_a_memory_encryption_allocation_on_the_root_stays_and_is_reported():
+def test_s107_the_audit_reports_and_keeps_a_sev_allocation_on_the_root_provider():
     """Unlike nova-compute: an audit never moves the context but reports a finding, and the root is still published."""
     world = snapshot(
         libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)
@@ -309,7 +309,7 @@ def test_s107_a_memory_encryption_allocation_on_the_root_stays_and_is_reported()
     assert {i.resource_class for i in put.inventories} >= {CONTEXT, "VCPU", "MEMORY_MB", "DISK_GB"}
 
 
-def test_s107_unused_sev_inventory_is_moved_from_the_root_to_a_child_provider():
+def test_s107_unused_sev_inventory_moves_from_the_root_provider_to_a_child():
     decision = decided(snapshot(libvirt=encrypting(sev="Y"), placement=standing(**OLD_ROOT)))
     assert totals(decision.tree) == {"amd_sev": {CONTEXT: 16}}
     assert "HW_CPU_X86_AMD_SEV" not in _root_traits(decision)

@@ -37,7 +37,7 @@ def world(*guests, files=(), free=100 * GIB, **changes):
     return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(disk_files=tuple(files)))))
 
 
-def test_s88_over_commit_is_the_virtual_size_of_disks_minus_their_real_size():
+def test_s88_disk_over_commit_is_the_virtual_size_minus_the_size_on_disk():
     guests = (guest("a", disk(QCOW2)), guest("b", disk(RAW, form="raw")))
     # A requested size of 5350000000 bytes takes 5350031360 bytes in blocks.
     files = [file(QCOW2, 10 * GIB, 80 * MIB), file(RAW, 10 * GIB, 10 * GIB - 5387418240, "raw")]
@@ -46,7 +46,7 @@ def test_s88_over_commit_is_the_virtual_size_of_disks_minus_their_real_size():
     assert over_commit(host(*guests), files).total_bytes == 16040950400
 
 
-def test_s89_the_over_commit_leaves_out_guests_with_an_unreadable_disk():
+def test_s89_disk_over_commit_leaves_out_guests_with_an_unreadable_disk():
     problems = {"1": "ENOENT: No such file", "2": "ESTALE: Stale file handle", "3": "EACCES: denied", "5": "EIO: error"}
     guests = [
         guest(name, disk(f"/i/{name}/disk"), disk(f"/i/{name}/swap", "vdb")) for name in ("1", "2", "3", "4", "5")
@@ -82,7 +82,7 @@ def test_s90_disk_overcommit_leaves_out_attached_cinder_volumes(attached):
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_disk_with_a_name_similar_to_a_cinder_volume_is_a_guest_file():
+def test_a_file_named_similarly_to_a_cinder_volume_counts_as_a_guest_disk():
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 
@@ -93,7 +93,7 @@ def test_a_guest_disk_file_that_is_not_qcow2_or_ploop_is_measured_as_raw(form, a
 
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
-def test_allocated_bytes_beyond_the_virtual_size_are_ignored_only_for_qcow2(form, still_to_come):
+def test_only_raw_and_ploop_files_can_have_a_negative_disk_over_commit(form, still_to_come):
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )
@@ -106,7 +106,7 @@ def test_a_file_that_is_used_with_two_formats_is_measured_once_per_format():
     assert (found.total_bytes, [unknown.name for unknown in found.unknown]) == (GIB, ["b"])
 
 
-def test_unmeasured_files_and_unparsable_domains_have_an_unknown_over_commit():
+def test_disk_over_commit_is_unknown_for_unmeasured_files_and_broken_domains():
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <name>")
     found = over_commit(host(guest("a", disk("/a")), odd_domains=(odd,)), [])
     assert {(unknown.name, unknown.reason) for unknown in found.unknown} == {

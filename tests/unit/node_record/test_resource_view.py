@@ -61,7 +61,7 @@ def test_vcpus_used_is_the_number_of_vcpus_of_running_and_paused_guests():
     assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5
 
 
-def test_s76_s77_vcpus_is_the_number_of_shared_cpus_if_all_of_them_exist():
+def test_s76_s77_the_vcpu_count_is_known_only_if_all_shared_cpus_exist():
     """If one of them is not on this host, the number is unknown."""
     assert seen(snapshot()).vcpus == 4
     found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
@@ -90,7 +90,7 @@ def test_the_disk_total_of_a_ceph_pool_is_the_size_of_the_ceph_cluster():
     assert disk_bytes(ceph, settings(images_type="rbd", images_rbd_pool="other")) is None
 
 
-def test_columns_whose_source_was_not_read_are_unknown_and_a_reason_is_given():
+def test_columns_from_an_unread_data_source_are_unknown_with_a_reason():
     found = seen(snapshot(files=StorageFacts(), libvirt=host(devices_unknown_because="no such call")))
     assert (found.cpu, found.cells, found.pci_pools, found.hypervisor_version) == (None, None, None, None)
     assert (found.disk_total_bytes, found.disk_used_bytes) == (None, None)
@@ -138,5 +138,5 @@ def test_the_compute_node_record_takes_cpu_and_hypervisor_data_from_libvirt():
     ],
     ids=["two types", "canonical", "xen of old", "container", "an architecture nova does not know", "a type neither"],
 )
-def test_supported_guest_types_have_nova_names_and_omit_unknown_types(kind, expected):
+def test_supported_instances_use_the_names_of_nova_and_omit_unknown_types(kind, expected):
     assert list(supported_instances((kind, kind))) == expected

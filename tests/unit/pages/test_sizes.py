@@ -21,7 +21,7 @@ def test_a_size_is_shown_in_gib_but_a_very_large_or_small_size_in_tib_or_mib(siz
     assert size_text(size) == text
 
 
-def test_memory_and_disk_amounts_are_shown_in_gib_and_other_classes_as_numbers():
+def test_memory_and_disk_amounts_have_a_unit_and_other_amounts_have_none():
     amounts = {"MEMORY_MB": 16384, "CUSTOM_X": 2, "DISK_GB": 80, "VCPU": 8, "PCPU": 0}
     assert listed(amounts) == ("8 VCPU", "16 GiB RAM", "80 GiB disk", "2 CUSTOM_X")
     assert with_class("MEMORY_MB", 512) == "512 MiB RAM"

@@ -18,7 +18,7 @@ def reply(status: int, text: str, **changes) -> Reply:
 
 
 @pytest.mark.parametrize("status", [404, 405, 410])
-def test_a_404_405_or_410_from_a_proxy_maps_to_placement_unavailable(status):
+def test_a_404_405_or_410_from_a_proxy_is_reported_as_placement_unavailable(status):
     own = json.dumps({"errors": [{"status": status, "code": "placement.undefined_code", "detail": "No such provider"}]})
     assert type(refusal(reply(status, own))) is PlacementRejected
     for page in ("", "<html>404</html>", '{"message": "no Route matched"}', "[]", '{"errors": []}'):
@@ -53,7 +53,7 @@ def test_a_token_that_an_error_page_contains_is_masked_in_every_message():
     assert token not in str(raised.value)
 
 
-def test_a_403_from_a_proxy_maps_to_placement_denied():
+def test_a_403_from_a_proxy_is_reported_as_placement_denied():
     assert type(refusal(reply(403, "<html>blocked</html>"))) is PlacementDenied
 
 
@@ -107,7 +107,7 @@ def test_no_redirect_ever_sends_the_token_to_another_host(location):
         ("https://elsewhere.example/v3", None),
     ],
 )
-def test_a_request_with_a_password_follows_only_a_redirect_to_a_safe_address(location, goes_to):
+def test_a_password_is_sent_after_a_redirect_only_to_the_same_keystone_host(location, goes_to):
     assert onward_with_password(308, "http://keystone.example/v3", location) == goes_to
 
 

@@ -25,7 +25,7 @@ def test_a_configuration_file_that_only_root_may_write_is_trusted(conf: pathlib.
 
 
 @pytest.mark.parametrize("mode", [0o660, 0o646])
-def test_a_configuration_file_that_others_than_root_may_write_is_refused(conf: pathlib.Path, mode: int) -> None:
+def test_a_configuration_file_is_refused_if_users_other_than_root_may_write_it(conf: pathlib.Path, mode: int) -> None:
     conf.chmod(mode)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf}"):
         check_files([str(conf)])
@@ -38,7 +38,7 @@ def test_a_configuration_file_that_root_does_not_own_is_refused(conf: pathlib.Pa
 
 
 @pytest.mark.parametrize("change", [lambda folder: folder.chmod(0o777), lambda folder: os.chown(folder, 65534, 0)])
-def test_a_configuration_file_in_a_folder_that_others_may_write_is_refused(conf: pathlib.Path, change) -> None:
+def test_a_configuration_file_is_refused_if_others_may_write_its_folder(conf: pathlib.Path, change) -> None:
     change(conf.parent)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf.parent}$"):
         check_files([str(conf)])

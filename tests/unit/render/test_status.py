@@ -121,7 +121,7 @@ def test_the_status_text_sorts_findings_by_severity_and_then_by_consumer_name():
 
 @pytest.mark.parametrize("key", ["outcome", "started_at", "sources", "findings", "plan", "placement"])
 @pytest.mark.parametrize("instead", [None, 7, "x"])
-def test_a_malformed_report_raises_source_inconsistent(key, instead):
+def test_a_malformed_report_file_raises_a_source_inconsistent_error(key, instead):
     report = copy.deepcopy(DOCUMENT)
     report["audit"][key] = instead
     with pytest.raises(SourceInconsistent, match="this version cannot read the report"):
@@ -184,6 +184,6 @@ def test_the_status_leaves_out_a_finding_with_json_nested_too_deep():
     assert json.loads(json.dumps(status_document(found), indent=2))["findings"] == DOCUMENT["audit"]["findings"]
 
 
-def test_a_report_that_is_nested_too_deep_raises_source_inconsistent():
+def test_a_report_file_nested_too_deep_raises_a_source_inconsistent_error():
     with pytest.raises(SourceInconsistent, match="nested too deep"):
         told({**DOCUMENT, "resource_view": {"numa_topology": nested(500)}})

@@ -91,7 +91,7 @@ def test_s125_heal_reduces_an_allocation_to_the_devices_that_the_guest_has():
     assert amounts(action) == of(*FLAVOR) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_keeps_allocations_for_devices_that_the_guest_does_not_have():
+def test_heal_keeps_pci_allocations_on_providers_where_the_guest_has_no_device():
     action = healed(scene(FIRST, mine=(*FLAVOR, held(GPU, T4))))
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
@@ -105,7 +105,7 @@ def test_heal_allocates_a_pci_device_only_if_its_inventory_is_published():
     )
 
 
-def test_heal_declines_if_the_provider_is_full_and_names_capacity_and_need():
+def test_the_refusal_of_heal_shows_the_capacity_of_a_full_pci_provider():
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
         f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; "

@@ -39,7 +39,7 @@ def test_an_integer_is_printed_with_all_its_digits(number):
         ("CUSTOM_PCI_10DE_1EB8", "8", "8 CUSTOM_PCI_10DE_1EB8", "8 CUSTOM_PCI_10DE_1EB8"),
     ],
 )
-def test_an_amount_is_printed_with_its_unit_or_with_its_resource_class(resource_class, beside, unit, full):
+def test_an_amount_can_be_printed_with_its_unit_or_its_resource_class(resource_class, beside, unit, full):
     assert beside_its_class(resource_class, 8) == beside
     assert with_unit(resource_class, 8) == unit
     assert with_class(resource_class, 8) == amount_text(resource_class, 8) == full

@@ -82,17 +82,17 @@ def test_s111_the_svm_flag_of_the_cpu_sets_both_svm_traits():
 
 
 @pytest.mark.parametrize("flag", TABLE)
-def test_each_cpu_flag_of_the_flag_table_sets_the_matching_trait(flag):
+def test_each_cpu_flag_in_the_table_of_cpu_flags_sets_its_trait(flag):
     told = wish(capable(features={flag}))
     assert told == Wish(wanted=named(*TABLE[flag]), unwanted=ALL - named(*TABLE[flag]))
 
 
-def test_every_trait_of_the_flag_table_is_a_standard_trait():
+def test_the_table_of_cpu_flags_contains_only_standard_traits():
     assert STANDARD >= ALL
 
 
 @pytest.mark.parametrize("features", [{"pclmulqdq"}, {"sse4_1"}, {"AES"}, {"lahf_lm"}, set()])
-def test_a_cpu_flag_that_is_not_in_the_flag_table_sets_no_trait(features):
+def test_a_cpu_flag_that_is_not_in_the_table_of_cpu_flags_sets_no_trait(features):
     assert wish(capable(features=features)) == Wish(unwanted=ALL)
 
 

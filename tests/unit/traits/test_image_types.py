@@ -48,7 +48,7 @@ def test_s114_the_trait_of_an_excluded_image_type_is_removed_from_placement():
     assert written(before, image_types_excluded=frozenset({"raw"})) == before - {"COMPUTE_IMAGE_TYPE_RAW"}
 
 
-def test_s108_an_unsupported_image_type_trait_that_an_operator_set_is_removed():
+def test_s108_the_trait_of_an_unsupported_image_type_is_removed_from_placement():
     # Scenario 109: the operator's own trait, and a trait that the driver does not mention, stay.
     operators = {"COMPUTE_IMAGE_TYPE_PLOOP", "COMPUTE_IMAGE_TYPE_VMDK", "CUSTOM_X"}
     assert written(usual_traits() | operators) == usual_traits() | operators - {"COMPUTE_IMAGE_TYPE_PLOOP"}

@@ -103,7 +103,7 @@ def test_a_heal_plan_without_changes_states_the_reason_and_when_to_try_again(
     assert nothing_because(refusals, 300.0) == words
 
 
-def test_heal_suggests_a_retry_after_the_longest_wait_of_temporary_refusals() -> None:
+def test_heal_suggests_a_retry_when_all_findings_have_waited_long_enough() -> None:
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
 
@@ -116,7 +116,7 @@ def test_a_finding_less_than_one_second_old_is_shown_as_new(now: str, age: str) 
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_a_heal_plan_shows_how_long_the_evidence_of_a_finding_is_unchanged() -> None:
+def test_a_heal_plan_shows_for_how_long_a_finding_has_not_changed() -> None:
     """The age counts for heal only since the finding has stood unchanged."""
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
@@ -124,7 +124,7 @@ def test_a_heal_plan_shows_how_long_the_evidence_of_a_finding_is_unchanged() -> 
     assert "  confirmed, 6 min, evidence unchanged for 38 s  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_the_plan_lists_findings_together_if_the_same_reason_delays_them() -> None:
+def test_a_heal_plan_states_once_why_several_findings_must_wait() -> None:
     waits = [
         {"finding_id": f"{n}0000000-1", "code": "allocation-leaked", "consumer_uuid": f"c{n}", "guard": "max-percent",
          "why": "this run has changed 1 of 10", "waits": True, "wait_s": None} for n in range(6)

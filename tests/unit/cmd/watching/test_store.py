@@ -24,7 +24,7 @@ def test_an_older_message_of_a_host_does_not_replace_a_newer_message():
     assert outcomes(store) == {"a": "findings"}
 
 
-def test_an_audit_outcome_dates_from_the_first_message_that_reported_it():
+def test_an_audit_outcome_begins_with_the_first_message_that_contained_it():
     store = HostStore()
     for at in (1.0, 2.0, 3.0):
         store.receive(at, clean("a", outcome="crashed"))
@@ -51,7 +51,7 @@ def test_each_valid_message_is_passed_to_the_listener_unchanged():
     assert heard == [(document, "a")]
 
 
-def test_above_the_host_limit_new_hosts_are_counted_and_not_stored(monkeypatch):
+def test_new_hosts_are_only_counted_after_the_maximum_number_of_hosts(monkeypatch):
     monkeypatch.setattr(module, "MOST_HOSTS", 2)
     store = HostStore()
     for host in ("a", "b", "c", "c", "d"):

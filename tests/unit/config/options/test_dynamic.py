@@ -83,7 +83,7 @@ def test_an_undefined_variable_in_a_configuration_value_is_reported_once(tmp_pat
     assert problem.startswith("[devices] enabled_mdev_types = $nowhere: ")
 
 
-def test_a_new_mdev_type_and_its_group_need_a_restart(tmp_path):
+def test_a_new_mdev_type_in_the_config_file_needs_a_restart(tmp_path):
     running = load_ours(tmp_path, ALONE + TYPES)
     write(tmp_path, "stocktake.conf", f"{ALONE}[devices]\nenabled_mdev_types = b\n[mdev_b]\nmax_instances = 2\n")
     reloaded = reload(running)

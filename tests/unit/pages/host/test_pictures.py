@@ -62,7 +62,7 @@ def test_a_capacity_bar_shows_correct_and_wrong_allocations_separately():
     )
 
 
-def test_the_capacity_picture_marks_allocations_larger_than_the_flavor():
+def test_the_capacity_picture_marks_the_part_of_an_allocation_above_the_flavor():
     row = dataclasses.replace(SCREEN.ledger[0], promised=4, recorded=6, verdict=Verdict.ALLOCATION_DIFFERS)
     recorded = class_books(facts(dataclasses.replace(SCREEN, ledger=(row,))))[0].books[2]
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
@@ -76,7 +76,7 @@ def test_capacity_bars_are_hatched_if_their_data_source_was_not_read():
     assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
-def test_the_page_says_that_vgpu_amounts_of_nova_and_the_host_are_not_counted():
+def test_the_capacity_picture_says_that_vgpus_of_nova_and_host_are_not_counted():
     """For such a class the agent counts only what Placement records."""
     vgpu = class_books(facts())[-1]
     assert [book.not_counted for book in vgpu.books] == [True, True, False]
@@ -143,7 +143,7 @@ def test_storage_that_could_not_be_read_is_drawn_hatched():
     assert cells(picture.table) == [["lvm", "not read", "?", "?", "?"]]
 
 
-def test_storage_with_an_unknown_kind_of_owner_is_drawn_as_wrong():
+def test_a_volume_with_an_unknown_kind_of_owner_is_drawn_as_an_error():
     rows = (dataclasses.replace(SCREEN.storage[0], owner_kind="invented"),)
     assert stores_of(rows)[0].parts[0].meaning is Meaning.WRONG
 
@@ -272,7 +272,7 @@ def test_the_numa_picture_shows_the_usage_of_cpus_memory_and_huge_pages():
     assert_inside(picture)
 
 
-def test_the_numa_picture_hatches_cells_whose_usage_is_unknown():
+def test_numa_cells_with_unknown_usage_are_drawn_hatched():
     picture = numa_picture(cells_of(facts(cell_usages=None)))
     assert looks(picture).count("unread") == 8
     assert not {"0 %"} & set(texts(picture))

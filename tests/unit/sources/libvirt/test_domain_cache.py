@@ -77,7 +77,7 @@ def test_each_domain_is_reread_once_after_libvirt_events_may_have_been_lost():
         assert len(read(cache)) < 60
 
 
-def test_all_domains_are_read_in_each_audit_after_events_become_unreliable():
+def test_all_domains_are_read_in_each_audit_after_libvirt_events_were_lost():
     cache = warm_cache()
     cache.distrust()
     assert [len(read(cache)) for _ in range(2)] == [200, 200]

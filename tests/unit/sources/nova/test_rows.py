@@ -296,7 +296,7 @@ def test_the_error_about_an_invalid_flavor_names_the_invalid_field(primitive, na
         {"updated_at": "yesterday"},
     ],
 )
-def test_a_broken_row_invalidates_only_its_own_instance(changes):
+def test_a_broken_instance_row_does_not_make_other_instances_unreadable(changes):
     groups = {"instances": (instance_row(**changes), instance_row(uuid=TWO, id=2))}
     broken, whole = state(**groups).instances
 
@@ -316,7 +316,7 @@ def test_an_instance_row_without_a_uuid_is_reported_as_unreadable():
     assert state(instances=(instance_row(uuid=None),)).unreadable == ("instances id 1: uuid is None",)
 
 
-def test_a_deleted_row_of_table_instance_extra_is_ignored():
+def test_a_deleted_row_in_the_table_instance_extra_is_ignored():
     stale = instance_row(extra_id=9, extra_deleted=9, flavor=flavor_text(changed(vcpus=64)))
 
     assert one_instance(instances=(stale, instance_row())).flavor == SMALL_FLAVOR
@@ -410,7 +410,7 @@ def test_pci_device_rows_are_sorted_and_read_without_duplicates():
 
 
 @pytest.mark.parametrize("changes", [{"address": None}, {"status": ""}, {"numa_node": "1"}, {"id": None}])
-def test_a_broken_pci_device_row_invalidates_only_its_own_instance(changes):
+def test_a_broken_pci_device_row_makes_only_its_own_instance_unreadable(changes):
     rows = (instance_row(), instance_row(uuid=TWO, id=2))
     result = state(instances=rows, pci_devices=(pci_row(**changes), pci_row(id=2, instance_uuid=TWO)))
 
@@ -457,7 +457,7 @@ def test_the_boot_disk_of_a_deleted_instance_is_read_from_its_deleted_row():
         (None, None, None, "migration"),
     ],
 )
-def test_a_migration_without_a_stored_type_has_a_kind_derived_from_its_flavors(migration_type, old, new, kind):
+def test_the_flavors_determine_the_migration_type_if_the_row_contains_none(migration_type, old, new, kind):
     row = migration_row(migration_type=migration_type, old_instance_type_id=old, new_instance_type_id=new)
 
     assert migration_from_row(row).kind == kind
@@ -576,7 +576,7 @@ def test_random_rows_are_either_read_or_rejected_as_inconsistent(rows):
 
 
 @given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
-def test_a_parse_error_about_random_text_names_the_source_of_the_text(text):
+def test_the_error_about_an_unparsable_text_says_where_the_text_was_read(text):
     for parse in (flavors_from_document, context_from_document, numa_from_document):
         with pytest.raises(SourceInconsistent, match="here"):
             parse(text, "here")
