@@ -228,7 +228,7 @@ def test_the_agent_rejects_harmful_nova_conf_values_that_nova_compute_accepts(ju
 
 
 @pytest.mark.parametrize("name", [name for name in IGNORED if name not in NOT_REFUSED])
-def test_some_values_that_nova_conf_may_contain_are_invalid_in_stocktake_conf(tmp_path, name):
+def test_values_that_cause_a_notice_in_nova_conf_are_invalid_in_stocktake_conf(tmp_path, name):
     text = IGNORED[name][0]
     nova = write(tmp_path, "nova.conf", BASE.format(folder=tmp_path))
     path = write(tmp_path, "stocktake.conf", OURS.format(nova=nova) + text)

@@ -267,7 +267,7 @@ def test_an_instance_without_a_flavor_is_listed_as_unreadable(filled, source):
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_an_instance_with_neither_image_nor_disk_record_counts_as_volume_backed(filled, source, image_ref, volume):
+def test_an_instance_without_disk_records_is_volume_backed_if_it_has_no_image(filled, source, image_ref, volume):
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -313,7 +313,7 @@ def test_an_instance_object_in_version_2_5_is_unreadable(filled):
     assert all("the Instance lacks hidden" in instance.problem for instance in state.instances)
 
 
-def test_a_child_object_is_accepted_in_a_newer_minor_version_than_requested(filled):
+def test_the_agent_accepts_nova_objects_in_a_newer_minor_version(filled):
     with client_of(filled.bus(), {**MANIFEST, "Instance": "2.1", "Flavor": "1.0"}) as client:
         answer = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         state = read(ConductorState(client), world().consumers)

@@ -163,7 +163,7 @@ def test_an_instance_without_an_instance_extra_row_is_unreadable(filled, source)
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_an_instance_with_neither_image_nor_disk_record_counts_as_volume_backed(filled, source, image_ref, volume):
+def test_an_instance_without_disk_records_is_volume_backed_if_it_has_no_image(filled, source, image_ref, volume):
     with filled.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -202,7 +202,7 @@ def test_the_number_of_sql_statements_is_equal_for_any_number_of_instances(fille
     assert sum(statement.lstrip().upper().startswith("SELECT") for statement in many) <= 11
 
 
-def test_unknown_consumers_are_looked_up_in_lists_of_five_hundred(filled, source):
+def test_one_sql_query_looks_up_at_most_500_unknown_consumers(filled, source):
     one = statements_of(source, frozenset({str(uuid_module.UUID(int=1))}))
     many = statements_of(source, frozenset(str(uuid_module.UUID(int=number)) for number in range(1, 1002)))
 

@@ -63,7 +63,7 @@ def test_a_requested_output_width_also_applies_if_the_output_is_a_pipe(monkeypat
     assert wrapping_width(io.StringIO()) == UNLIMITED
 
 
-def test_the_output_encoding_is_the_encoding_of_the_stream_and_by_default_utf_8():
+def test_the_output_encoding_is_utf_8_if_the_stream_has_no_encoding():
     assert look_of(Terminal(), argparse.Namespace()).encoding == "ascii"
     assert look_of(io.StringIO(), argparse.Namespace()).encoding == "utf-8"
 

@@ -64,7 +64,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_unavailable_source_is_reported_with_commands_to_inspect_the_source(case):
+def test_an_unavailable_data_source_is_reported_with_commands_to_inspect_it(case):
     source, error, access, commands = CASES[case]
     planted: Planted = lost(source, error)
     decision = planted.decision(Role.OWNER, access=access)

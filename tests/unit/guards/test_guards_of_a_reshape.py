@@ -167,7 +167,7 @@ def test_every_guard_accepts_a_correct_reshape():
 
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_each_unsafe_reshape_is_refused_by_one_safety_check_and_no_other(name, words, wrong):
+def test_each_wrong_reshape_is_refused_by_exactly_one_guard(name, words, wrong):
     case = many(100, wrong(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -206,7 +206,7 @@ def test_a_leaked_allocation_is_not_repaired_if_a_reshape_changes_its_consumer()
     assert GUARDS["one-change"].refuses(leak) == f"this run already changes the consumer, for finding {CODE}"
 
 
-def test_each_guard_has_a_test_case_with_a_reshape_that_it_must_refuse():
+def test_this_file_tests_a_refused_reshape_for_every_guard():
     asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
     assert asked | BESIDE_NOVA == set(GUARDS)
 

@@ -155,7 +155,7 @@ def test_memory_encryption_providers_stay_unchanged_if_sev_support_is_unknown(li
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
 
 
-def test_memory_encryption_providers_are_updated_if_a_cpu_model_is_unreadable():
+def test_an_unreadable_cpu_model_does_not_block_memory_encryption_providers():
     other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()

@@ -77,7 +77,7 @@ def test_a_redirect_is_followed_only_to_the_same_host(location, goes_to):
 
 
 @pytest.mark.parametrize("status", [200, 300, 303, 304, 305, 404])
-def test_a_redirect_status_other_than_301_302_307_and_308_is_not_followed(status):
+def test_only_redirects_with_status_301_302_307_or_308_are_followed(status):
     assert onward(status, HERE, "/x") is None
 
 

@@ -74,7 +74,7 @@ def test_an_unknown_host_name_is_looked_up_once_and_named_in_the_error(session, 
     assert asked == [NAME]
 
 
-def test_an_invalid_host_name_raises_a_requests_exception(session):
+def test_an_invalid_host_name_raises_an_exception_of_the_requests_library(session):
     name = "a" * 64 + ".example"
     with within(60), pytest.raises(requests.RequestException, match=name):
         session.get(f"http://{name}:1/", timeout=60)

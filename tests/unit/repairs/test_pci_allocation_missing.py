@@ -150,7 +150,7 @@ def test_s126_heal_declines_a_pci_repair_if_the_finding_is_outdated(words, chang
     assert words in said.why
 
 
-def test_the_pci_functions_of_a_guest_are_counted_for_each_provider():
+def test_heal_counts_the_pci_devices_of_a_guest_separately_for_each_provider():
     found = scene(FIRST, SECOND, GPU)
     told = PciDevices().belongs(I1, VF_CLASS, found.snapshot, found.settings)
     assert told == {key_of(PF): 2}

@@ -309,7 +309,7 @@ def test_free_pci_devices_are_unknown_if_nova_reports_no_pci_pools():
 # Sources
 
 
-def test_a_data_source_that_was_not_read_is_hatched_and_shows_its_error():
+def test_a_data_source_that_was_not_read_is_drawn_hatched_with_its_error():
     picture = sources_picture(UNREAD.sources)
     assert looks(picture)[1] == "unread"
     assert "? http://placement.example.org: no answer within 30 s" in texts(picture)

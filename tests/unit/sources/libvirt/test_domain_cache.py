@@ -93,7 +93,7 @@ def test_a_domain_with_unparsable_xml_is_cached_like_any_other_domain():
 
 
 @given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
-def test_every_domain_about_which_an_event_arrived_is_read_in_the_next_audit(named, turns_before):
+def test_a_domain_is_read_in_the_next_audit_after_a_libvirt_event_about_it(named, turns_before):
     cache = warm_cache()
     in_turns(cache, turns_before)
     for one in named:

@@ -14,13 +14,13 @@ def failure(code, *, invalidated=False):
 
 # Lock wait time-out, deadlock, Galera node not prepared, server gone, connection lost, unknown column, unknown table.
 @pytest.mark.parametrize("code", [1205, 1213, 1047, 2006, 2013, 1054, 1146])
-def test_a_query_is_retried_after_a_lock_or_connection_or_schema_error(code):
+def test_a_query_is_retried_after_a_deadlock_or_lost_connection_or_schema_error(code):
     assert _worth_repeating(failure(code))
 
 
 # Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
-def test_a_query_is_not_retried_after_a_failed_login_or_connection(code):
+def test_a_query_is_not_retried_if_the_agent_could_not_connect_or_log_in(code):
     """Nor is it after too many connections or after the time limit of a statement."""
     assert not _worth_repeating(failure(code))
 
