@@ -46,12 +46,12 @@ def test_repository_files_contain_no_paths_or_host_names_of_the_build_machine(ki
     assert found == []
 
 
-def test_the_search_for_build_machine_paths_reads_top_level_and_nested_files():
+def test_the_leak_search_reads_top_level_files_and_files_in_subfolders():
     assert {"README.md", "agent/audit/run.py", "tools/lib.sh"} <= FILES.keys()
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_each_search_pattern_for_build_machine_paths_matches_an_example(kind: str):
+def test_each_pattern_of_the_leak_search_matches_at_least_one_example(kind: str):
     examples = [
         "cd /" + "work/main",
         "see .." + "/shared/x.md",

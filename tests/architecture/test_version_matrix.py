@@ -13,14 +13,14 @@ from tools.version_matrix import BEGIN, COLUMNS, END, SMALL, Column, cells, in_t
 
 OUTCOMES = """
 import pytest
-def test_green(): pass
-def test_without(record_property): record_property("without", "no shelf: the agent uses the floor")
-def test_red(): assert False
+def test_that_passes(): pass
+def test_that_passes_and_records_a_note(record_property): record_property("without", "no shelf: the agent uses the floor")
+def test_that_fails(): assert False
 @pytest.mark.skip(reason="no lamp: the agent works in the dark")
-def test_skipped(): assert False
+def test_that_is_skipped(): assert False
 @pytest.fixture
 def broken(): raise ValueError
-def test_error(broken): pass
+def test_with_a_broken_fixture(broken): pass
 """
 
 
@@ -59,7 +59,7 @@ def test_a_version_table_cell_counts_passed_tests_and_names_failed_tests(tmp_pat
     found = cells([column], cases((tmp_path / "junit.xml").read_text()))["things"]
 
     assert found.passed == 2
-    assert found.failed == ("test_reader.py::test_red", "test_reader.py::test_error")
+    assert found.failed == ("test_reader.py::test_that_fails", "test_reader.py::test_with_a_broken_fixture")
     assert found.notes == ("no shelf: the agent uses the floor", "no lamp: the agent works in the dark")
     assert found.verdict == "RED: 2 of 4"
 

@@ -170,7 +170,7 @@ def test_undo_refuses_to_rename_a_provider_that_was_renamed_since_adopt(host):
 
 
 @pytest.mark.parametrize("guard", ["file", "allocations", "owner", "role"])
-def test_a_confirmed_adopt_changes_nothing_if_a_safety_check_refuses(host, guard):
+def test_adopt_with_yes_changes_nothing_if_a_safety_check_fails(host, guard):
     root, mine = host.agent.provider_uuid, new_uuid()
     provider(host, host.agent.name, root)
     (host.agent.folder / "compute_id").unlink()
@@ -256,7 +256,7 @@ def test_adopt_keeps_the_old_provider_name_if_it_cannot_rename_providers(host):
     [(datetime.timedelta(0), ["nova-compute of host cmp-other is alive"]), (datetime.timedelta(days=1), [])],
     ids=["now", "a day ago"],
 )
-def test_adopt_refuses_if_the_node_row_names_a_host_with_a_live_nova_compute(host, seen, refused):
+def test_adopt_refuses_a_node_that_belongs_to_a_host_with_a_live_nova_compute(host, seen, refused):
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen

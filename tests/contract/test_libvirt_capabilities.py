@@ -216,7 +216,7 @@ class TestSystemLibvirtd:
         assert over_probe.missing == ()
         assert over_probe == capabilities_of(system.uri, virt_type="qemu")
 
-    def test_missing_domain_capabilities_are_read_again_if_the_probe_did_not_answer(self, system):
+    def test_domain_capabilities_are_requested_again_if_the_probe_is_unreachable(self, system):
         """The probe is ``stocktake-probe``, the privileged helper that asks libvirt."""
         over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
         (part,) = over_probe.missing

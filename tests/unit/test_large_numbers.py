@@ -156,7 +156,7 @@ def test_the_error_about_an_oversized_amount_in_an_extra_spec_names_the_spec(num
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_no_host_is_read_from_the_compute_nodes_file_if_a_time_is_invalid(tmp_path, number):
+def test_a_host_in_the_compute_nodes_file_is_ignored_if_its_time_is_invalid(tmp_path, number):
     (tmp_path / "compute_nodes").write_text(f'{{"a": {number}}}')
     assert registered_hosts(str(tmp_path), 1e9) == ()
 

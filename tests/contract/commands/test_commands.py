@@ -137,7 +137,7 @@ def test_the_findings_command_lists_each_finding_with_its_first_fix_command(host
         (("--consumer", "NAME", "--causes"), ["allocation-stale-move"]),
     ],
 )
-def test_the_findings_command_exits_3_if_a_finding_passes_all_filters_else_0(host, filters, found):
+def test_the_findings_command_exits_3_only_if_a_finding_matches_all_filters(host, filters, found):
     known = {"LEAKED": host.leaked, "NAME": f"moved-{host.agent.name}"}
     code, rows = host.json("findings", *(known.get(word, word) for word in filters))
     assert (code, listed(rows)) == (3 if found else 0, found)
@@ -432,7 +432,7 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_the_ledger_shows_only_the_placement_amount_for_child_providers(children):
+def test_the_ledger_does_not_compare_amounts_on_child_providers(children):
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -450,7 +450,7 @@ def test_the_ledger_shows_only_the_placement_amount_for_child_providers(children
     assert (told["promised"], told["held"], told["recorded"]) == (None, None, 2)
 
 
-def test_explain_summarizes_equal_child_providers_in_a_single_line(children):
+def test_explain_prints_child_providers_with_equal_values_as_one_line(children):
     said = children.run("explain", "PGPU").stdout.splitlines()
     (group,) = [line for line in said if "with the same values" in line]
     assert group.startswith(f"6 providers with the same values (total 1, 0 used): {children.agent.name}_dev-")
@@ -538,7 +538,7 @@ def test_an_empty_ledger_table_ends_with_a_hint_if_a_source_is_unreadable(own_ho
     )
 
 
-def test_explain_of_an_unknown_consumer_names_the_source_that_was_not_read(own_host):
+def test_the_explain_command_names_unread_sources_if_a_consumer_is_not_found(own_host):
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2

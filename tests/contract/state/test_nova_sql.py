@@ -84,7 +84,7 @@ def test_only_changed_instances_are_reread_and_the_rest_come_from_the_cache(fill
     )
 
 
-def test_a_read_without_consumer_uuids_returns_only_rows_of_this_host(filled, source):
+def test_without_given_consumers_the_agent_reads_only_instances_of_this_host(filled, source):
     state = read(source)
 
     # 5, 6 and 7 come through migrations and evacuations of this host.

@@ -51,7 +51,7 @@ def test_a_source_outage_is_an_error_at_once_if_the_credentials_are_refused():
     assert told == [[True], [True], [], [False]]
 
 
-def test_a_data_source_outage_reported_as_an_error_stays_one_after_a_reboot():
+def test_a_source_outage_that_became_an_error_stays_an_error_after_a_reboot():
     moments = tuple((second, LIBVIRT_FAILED) for second in (1000, 1100, 1300, 5))
     losses, told = life(*moments, boots="aaab")
     assert told[2:] == [[True], [True]]

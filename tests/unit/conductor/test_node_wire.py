@@ -57,7 +57,7 @@ def over_the_wire(primitive):
 
 
 @given(records())
-def test_the_object_for_a_new_compute_node_has_every_field_except_the_id(record):
+def test_a_new_compute_node_is_sent_to_nova_with_all_fields_except_its_id(record):
     primitive = over_the_wire(new_node(record))
     data = primitive["nova_object.data"]
 
@@ -67,7 +67,7 @@ def test_the_object_for_a_new_compute_node_has_every_field_except_the_id(record)
 
 
 @given(records(), records())
-def test_the_object_for_a_changed_compute_node_has_id_uuid_and_changed_fields(stored, other):
+def test_a_changed_compute_node_is_sent_with_its_id_and_uuid_and_changes(stored, other):
     wanted = replace(other, id=stored.id, uuid=stored.uuid)
     changed = wanted.changes(stored)
     primitive = changed_node(wanted, changed)
@@ -93,7 +93,7 @@ def test_no_two_compute_node_fields_are_sent_to_nova_under_the_same_name(record)
 
 
 @given(records())
-def test_the_object_for_a_known_compute_node_has_id_uuid_host_and_no_changes(record):
+def test_a_compute_node_to_be_deleted_is_sent_with_its_id_and_uuid_and_host(record):
     primitive = known_node(record)
 
     assert primitive["nova_object.data"] == {"id": record.id, "uuid": record.uuid, "host": record.host}

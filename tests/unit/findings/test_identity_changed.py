@@ -86,7 +86,7 @@ BELIEVED = {
 
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
-def test_a_missing_compute_node_row_is_not_reported_if_that_is_normal(world):
+def test_no_finding_for_a_missing_compute_node_row_on_a_host_that_needs_none(world):
     """It is normal on a new host, with a soft-deleted row, or without nova."""
     assert findings(world, CODE) == ()
 

@@ -100,14 +100,14 @@ def test_a_waiting_repair_is_logged_as_info_and_a_refused_repair_as_a_warning():
     assert (line.fields["guard"], line.fields["wait_s"]) == ("minimum-age", 116)
 
 
-def test_a_repair_that_waits_for_the_same_reason_is_logged_only_once():
+def test_a_waiting_repair_is_logged_again_only_if_the_reason_changes():
     ages = [((refusal("minimum-age", f"{left} s left"),), ()) for left in (116, 56)]
     others = [((refusal("max-percent"),), ()), ((refusal("minimum-age"),), ())]
     waiting = [(events.HEAL_WAITING, logging.INFO)]
     assert runs(*ages, *others) == [waiting, [], waiting, []]
 
 
-def test_a_waiting_repair_is_logged_again_if_the_finding_ended_and_returned():
+def test_a_waiting_repair_is_logged_again_if_its_finding_disappears_and_returns():
     state, first = heal_log.lines(heal_log.HealLogState(), (refusal("minimum-age"),), (), report_of(LEAK))
     state, _ = heal_log.lines(state, (), (), report_of())
     _, again = heal_log.lines(state, (refusal("minimum-age"),), (), report_of(LEAK))

@@ -69,7 +69,7 @@ def test_an_invalid_store_json_is_ignored_with_one_warning_and_set_aside(tmp_pat
     assert (tmp_path / "store.json.bad").read_text() == text
 
 
-def test_an_audit_only_warns_but_adopt_fails_if_store_json_is_unwritable(tmp_path: Path, caplog):
+def test_adopt_fails_if_store_json_is_unwritable_and_an_audit_only_warns(tmp_path: Path, caplog):
     """store.json says which file system or volume group DISK_GB counted last."""
     (tmp_path / "state").write_text("no folder")
     file = StoreFile(str(tmp_path / "state"))

@@ -54,7 +54,7 @@ def test_a_blank_in_front_of_a_trait_name_becomes_an_underscore():
         ({"one_time_use": "on"}, {"HW_PCI_ONE_TIME_USE"}),
     ],
 )
-def test_live_migratable_and_one_time_use_each_add_the_matching_trait(tags, also):
+def test_a_device_spec_tag_adds_the_matching_trait_if_it_is_true(tags, also):
     assert traits_of(spec(**tags)) == {MANAGED} | also
 
 

@@ -71,7 +71,7 @@ def test_s68_a_confirmed_orphaned_record_is_deleted_with_its_empty_provider():
     assert second.removals == (DeleteProvider(provider_uuid=child().uuid), DeleteProvider(provider_uuid=OLD.uuid))
 
 
-def test_one_audit_deletes_an_orphaned_compute_node_if_confirm_audits_is_1():
+def test_the_first_audit_deletes_an_orphaned_node_if_one_confirmation_suffices():
     chosen = settings(confirm_audits=1)
     assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
 
@@ -128,7 +128,7 @@ def test_an_orphaned_provider_that_may_belong_to_others_is_reported_but_kept(who
     assert len(findings(world, "provider-orphaned")) == 1
 
 
-def test_an_orphaned_provider_tree_that_was_not_read_is_kept():
+def test_an_orphaned_provider_is_kept_if_its_provider_tree_was_not_read():
     plan = after(world_of())
     assert plan.removals == ()
     assert ("delete orphaned provider", "the provider's tree was not read") in [(h.what, h.why) for h in plan.held_back]
@@ -167,7 +167,7 @@ NOT_TOUCHED = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
-def test_the_agent_keeps_an_orphaned_node_record_if_unsure_or_unable_to_write(world, chosen):
+def test_an_orphaned_compute_node_is_kept_if_deletion_is_unsafe_or_forbidden(world, chosen):
     plan = after(world, 3, chosen)
     assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
     assert plan.removals == ()

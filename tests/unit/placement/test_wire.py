@@ -69,26 +69,26 @@ def over_the_wire(body: object) -> object:
 
 
 @given(st.lists(INVENTORIES, unique_by=lambda inventory: inventory.resource_class), COUNTS)
-def test_inventories_rendered_to_json_are_parsed_back_with_equal_values(inventories, generation):
+def test_inventories_are_unchanged_after_conversion_to_json_and_back(inventories, generation):
     body = over_the_wire(wire.render_inventories(inventories, generation))
     wanted = tuple(sorted(inventories, key=lambda inventory: inventory.resource_class))
     assert wire.parse_inventories(body) == wire.Inventories(generation=generation, inventories=wanted)
 
 
 @given(st.frozensets(NAMES), COUNTS)
-def test_traits_rendered_to_json_are_parsed_back_with_equal_values(traits, generation):
+def test_traits_are_unchanged_after_conversion_to_json_and_back(traits, generation):
     body = over_the_wire(wire.render_traits(traits, generation))
     assert wire.parse_traits(body) == wire.Traits(generation=generation, traits=traits)
 
 
 @given(st.frozensets(UUIDS), COUNTS)
-def test_aggregates_rendered_to_json_are_parsed_back_with_equal_values(aggregates, generation):
+def test_aggregates_are_unchanged_after_conversion_to_json_and_back(aggregates, generation):
     body = over_the_wire(wire.render_aggregates(aggregates, generation))
     assert wire.parse_aggregates(body) == wire.Aggregates(generation=generation, aggregates=aggregates)
 
 
 @given(st.builds(CreateProvider, provider_uuid=UUIDS, name=NAMES, parent_uuid=st.none() | UUIDS))
-def test_a_provider_rendered_to_json_is_parsed_back_with_equal_values(write):
+def test_a_provider_is_unchanged_after_conversion_to_json_and_back(write):
     body = over_the_wire(wire.render_provider(write)) | {"generation": 0}
     assert wire.parse_provider(body) == Provider(
         uuid=write.provider_uuid, name=write.name, parent_uuid=write.parent_uuid, generation=0
@@ -110,7 +110,7 @@ def test_an_error_about_an_invalid_response_quotes_only_a_part_of_the_response(t
 
 
 @given(JSON | NEARLY)
-def test_every_json_error_body_is_parsed_to_a_code_and_a_detail(body):
+def test_an_error_body_of_any_json_is_read_as_an_error_code_and_a_detail_text(body):
     said = wire.parse_refusal(body)
     assert isinstance(said.code, str)
     assert isinstance(said.detail, str)

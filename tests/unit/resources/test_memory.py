@@ -67,7 +67,7 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_the_memory_mb_inventory_has_host_memory_and_reserve_and_ratio(world, options, expected):
+def test_the_memory_mb_inventory_is_made_of_the_host_memory_and_the_options(world, options, expected):
     assert Memory().inventory(world, settings(**options)) == expected
 
 

@@ -111,7 +111,7 @@ def test_the_usable_vcpus_line_is_omitted_if_the_host_has_no_vcpus():
     assert "free_vcpus=unknown" in texts[0]
 
 
-def test_a_change_of_only_free_memory_and_disk_causes_no_log_line(log):
+def test_changed_amounts_of_free_memory_and_free_disk_alone_are_not_logged(log):
     assert log.audit(replace(REPORT, summary=replace(SUMMARY, free_ram_mib=1, free_disk_gib=2))) == []
     assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
 
@@ -243,7 +243,7 @@ def test_a_repeated_error_is_logged_at_its_occurrences_1_2_4_8_and_so_on(log):
     assert events.AUDIT_ERROR in log.audit(failing)
 
 
-def test_an_error_that_differs_only_in_time_or_request_id_counts_as_repeated(log):
+def test_errors_count_as_equal_if_only_a_time_or_the_request_id_differs(log):
     def failing(number: int) -> AuditReport:
         until = f"the agent sends nothing before 2026-11-22T02:{number:02}:00Z: HTTP 503"
         error = PlacementDenied(f"PUT /x: {until}", status=403, request_id=f"req-{number}")
@@ -375,6 +375,6 @@ def test_credentials_refused_after_an_outage_are_logged_as_an_error_at_once(log)
     ]
 
 
-def test_credentials_that_are_refused_now_and_then_are_logged_with_back_off(log):
+def test_intermittently_refused_credentials_are_logged_less_and_less_often(log):
     errors = [level for _, level in levels_of(log, *[DENIED, DOWN] * 16) if level == logging.ERROR]
     assert len(errors) == 5

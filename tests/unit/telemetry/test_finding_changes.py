@@ -56,7 +56,7 @@ def test_a_finding_is_logged_as_gone_only_if_the_report_says_why():
     assert reader.audit(replace(EMPTY, gone=(GONE,))) == ["gone"]
 
 
-def test_the_first_audit_after_a_restart_reports_only_what_has_changed():
+def test_the_first_audit_after_a_restart_logs_only_findings_that_have_changed():
     other = replace(LEAK, subject="another")
     new, worse = replace(SEEN, finding=other), replace(CONFIRMED, finding=replace(LEAK, actual="16 VCPU"))
     for now, expected in (

@@ -23,7 +23,7 @@ def deep(levels: int) -> object:
 
 @pytest.mark.parametrize("row", [{"code": deep(100_000)}, deep(100_000)], ids=["the value", "the row"])
 @pytest.mark.parametrize("read", [lambda row: text_of(row, "code"), lambda row: utc_time_of(row, "code")])
-def test_a_list_entry_with_too_many_nested_levels_is_skipped_and_others_stay(row, read):
+def test_valid_list_entries_are_read_even_if_another_is_nested_too_deeply(row, read):
     good = {"code": "2026-11-21T10:00:00.000Z"}
     found = read_rows("sightings", [good, row, good], read)
     assert found.good == (good["code"], good["code"])
@@ -32,7 +32,7 @@ def test_a_list_entry_with_too_many_nested_levels_is_skipped_and_others_stay(row
     assert problem.endswith("nested too deep")
 
 
-def test_a_row_of_findings_json_that_is_nested_too_deep_is_ignored_with_a_note(tmp_path):
+def test_a_finding_in_findings_json_is_ignored_if_it_is_nested_too_deeply(tmp_path):
     """A row that can just be parsed is printed from a deeper call, with less of the stack left."""
     path = tmp_path / "findings.json"
     for levels in range(700, sys.getrecursionlimit()):
@@ -43,7 +43,7 @@ def test_a_row_of_findings_json_that_is_nested_too_deep_is_ignored_with_a_note(t
         assert len(store.notes) == 1
 
 
-def test_a_too_deeply_nested_value_in_the_store_file_is_ignored_with_a_note(tmp_path):
+def test_store_json_is_ignored_with_a_note_if_a_value_is_nested_too_deeply(tmp_path):
     for levels in range(700, sys.getrecursionlimit()):
         name = "[" * levels + "]" * levels
         (tmp_path / "store.json").write_text(f'{{"schema_version": 1, "store": {{"source": {name}}}}}')
@@ -52,6 +52,6 @@ def test_a_too_deeply_nested_value_in_the_store_file_is_ignored_with_a_note(tmp_
         assert len(store.notes) == 1
 
 
-def test_the_error_about_a_wrong_field_type_shows_a_short_value_uncut():
+def test_the_error_about_a_field_of_the_wrong_type_shows_the_value():
     with pytest.raises(BadRow, match="code is not text: " + json.dumps(3)):
         text_of({"code": 3}, "code")

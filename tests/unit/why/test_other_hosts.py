@@ -52,7 +52,7 @@ def test_the_why_command_advises_a_higher_allocation_ratio_for_this_host():
 
 
 @pytest.mark.parametrize("own", [None, "elsewhere-uuid"])
-def test_every_host_counts_as_another_host_if_this_host_has_no_provider_tree(own):
+def test_every_provider_counts_as_another_host_if_this_host_has_no_provider(own):
     (there,) = trees(8, host("there", 37), own=own)["there"].obstacles
     assert there.change.endswith(NOT_CHECKED)
 
@@ -62,7 +62,7 @@ def test_a_smaller_request_is_suggested_only_for_hosts_with_free_capacity():
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 
 
-def test_the_advice_for_another_host_says_that_a_ratio_does_not_raise_max_unit():
+def test_the_advice_says_that_a_higher_allocation_ratio_cannot_raise_max_unit():
     found = trees(10, host("there", 0), host("small", 0, max_unit=4))
     assert found["there"].fits
     (small,) = found["small"].obstacles

@@ -58,7 +58,7 @@ def test_the_explain_command_exits_with_2_only_if_needed_data_were_not_read():
     assert answer(replace(REPORT, findings=(unchecked,)), FINDING.finding.id).code == 2
 
 
-def test_explain_exits_2_for_an_unknown_consumer_while_a_source_is_unread():
+def test_explain_exits_2_for_an_unknown_consumer_if_a_source_cannot_be_read():
     with pytest.raises(NoDocument, match="as far as the sources could be read") as raised:
         answer(REPORT, "web-9")
     assert raised.value.failure.code == 2

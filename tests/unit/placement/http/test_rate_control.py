@@ -95,7 +95,7 @@ def test_a_slow_first_response_causes_a_pause():
 
 
 @given(BUSY, CHANCE)
-def test_refused_requests_between_successes_lengthen_the_pauses(status, chance):
+def test_pauses_grow_if_placement_refuses_two_of_three_requests(status, chance):
     """Two refusals of three responses: the pause grows faster than the successful responses reduce it."""
     pace, spreads = Pace(), []
     for at in range(30):
