@@ -14,7 +14,7 @@ from tools.version_matrix import BEGIN, COLUMNS, END, SMALL, Column, cells, in_t
 OUTCOMES = """
 import pytest
 def test_that_passes(): pass
-def test_that_passes_and_records_a_note(record_property): record_property("without", "no shelf: the agent uses the floor")
+def test_that_passes_with_a_note(record_property): record_property("without", "no shelf: the agent uses the floor")
 def test_that_fails(): assert False
 @pytest.mark.skip(reason="no lamp: the agent works in the dark")
 def test_that_is_skipped(): assert False
