@@ -30,7 +30,7 @@ def test_version_table_columns_refer_only_to_tests_that_exist(test):
     assert f"def {name or 'test_'}" in (ROOT / file).read_text()
 
 
-def test_one_older_openstack_release_is_tested_per_day_until_each_was_tested():
+def test_the_daily_rotation_covers_each_older_openstack_release():
     first = datetime.date(2026, 11, 23)
     turns = {in_turn(first + datetime.timedelta(days=day)) for day in range(len(RELEASES) - 1)}
     assert turns == set(RELEASES) - {NEWEST}

@@ -217,7 +217,7 @@ def test_adopt_stops_at_a_failed_step_and_the_next_run_completes_all_steps(host)
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_running_adopt_again_after_a_lost_response_completes_provider_renames(host, lost):
+def test_a_second_adopt_completes_provider_renames_after_a_lost_response(host, lost):
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev", f"{old}_amd_sev_es")

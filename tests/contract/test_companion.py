@@ -375,7 +375,7 @@ def test_the_agent_reserves_capacity_before_it_deletes_its_own_allocation(placem
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_a_takeover_keeps_the_agent_allocation_until_the_inventory_is_accepted(placement, host, door, answer):
+def test_the_agent_keeps_its_allocation_until_placement_accepts_the_inventory(placement, host, door, answer):
     """In role companion, the agent allocated the use of guests unknown to nova; an owner reserves it instead."""
     guests(host, ghost=(4, 512))
     host.agent("--once")

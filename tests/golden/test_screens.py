@@ -148,7 +148,7 @@ def test_a_screen_fits_the_terminal_width_except_for_commands_that_users_copy(na
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_narrow_screen_shows_each_word_whole_or_with_a_mark_where_it_was_cut(name: str, width: int) -> None:
+def test_a_narrow_screen_marks_each_word_that_was_cut(name: str, width: int) -> None:
     """A word stays whole; a uuid may become its first 8 digits, and a name or a long text may be cut with a mark."""
     whole = set(drawn(SCREENS[name]).split())
     short = {uuid[:8] for word in whole for uuid in UUID.findall(word)}
@@ -158,7 +158,7 @@ def test_a_narrow_screen_shows_each_word_whole_or_with_a_mark_where_it_was_cut(n
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_commands_to_copy_are_the_same_at_each_width(name: str, width: int) -> None:
+def test_commands_on_a_screen_are_complete_at_every_terminal_width(name: str, width: int) -> None:
     commands = [line for line in drawn(SCREENS[name]).splitlines() if line.startswith(TO_COPY)]
     narrow = drawn(SCREENS[name], Look(width=width)).splitlines()
     assert [line for line in narrow if line.startswith(TO_COPY)] == commands

@@ -94,7 +94,7 @@ def test_the_audit_text_shows_each_root_cause_together_with_its_symptoms(host):
 
 
 @pytest.mark.parametrize("columns", ["80", "132"])
-def test_the_audit_text_fits_the_terminal_except_for_commands_to_copy(host, columns):
+def test_lines_of_the_printed_audit_fit_the_terminal_unless_they_are_commands(host, columns):
     said = host.run_apart("audit", COLUMNS=columns).stdout.splitlines()
     whole = ("  fix: ", " hand: ", "inspect: ", " docs: ")
     assert [line for line in said if len(line) > int(columns) and not line.startswith(whole)] == []
@@ -249,7 +249,7 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_the_ledger_can_omit_rows_without_a_difference_and_prints_their_number(host):
+def test_the_ledger_prints_how_many_rows_without_a_difference_it_hides(host):
     """Option `--only-differing`."""
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
@@ -301,7 +301,7 @@ def test_the_explain_command_for_a_resource_class_prints_amounts_and_inventory(h
     )
 
 
-def test_explain_shows_reserved_host_memory_apart_from_other_reservations(host):
+def test_explain_shows_host_memory_and_guest_memory_as_separate_reservations(host):
     code, document = host.json("explain", "MEMORY_MB")
     assert code == 0
     (inventory,) = document["inventory"]

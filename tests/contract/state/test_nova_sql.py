@@ -101,7 +101,7 @@ def test_s31_a_migration_with_a_null_status_is_ignored(filled, source):
     assert state.unreadable == ()
 
 
-def test_a_deleted_migration_is_not_in_progress(filled, source):
+def test_a_migration_is_ignored_if_its_row_is_marked_as_deleted(filled, source):
     with filled.begin() as connection:
         cell.set_columns(connection, "migrations", {"id": 1}, deleted=1)
 

@@ -40,21 +40,21 @@ def after_audit(
     return written(folder)
 
 
-def test_a_disk_store_confirmed_by_the_operator_during_an_audit_stays_confirmed(tmp_path):
+def test_guest_disk_storage_confirmed_during_an_audit_stays_confirmed(tmp_path):
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_a_disk_store_withdrawn_by_the_operator_during_an_audit_stays_withdrawn(tmp_path):
+def test_an_audit_does_not_restore_a_confirmation_that_the_operator_undid(tmp_path):
     """The operator undid the confirmation of the store during the audit."""
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_does_not_overwrite_a_disk_store_that_an_operator_confirmed(tmp_path):
+def test_an_audit_keeps_guest_disk_storage_that_an_operator_just_confirmed(tmp_path):
     """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_saves_the_new_size_of_a_disk_store_that_has_grown(tmp_path):
+def test_an_audit_saves_the_new_size_of_guest_disk_storage_that_has_grown(tmp_path):
     StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory())
@@ -66,7 +66,7 @@ def test_an_audit_saves_the_new_size_of_a_disk_store_that_has_grown(tmp_path):
     assert record.mark.size_bytes == 400 << 30
 
 
-def test_an_audit_rewrites_the_saved_disk_store_if_its_file_was_deleted(tmp_path):
+def test_an_audit_saves_the_guest_disk_storage_again_if_its_file_was_deleted(tmp_path):
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory(store=OLD))
     world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))

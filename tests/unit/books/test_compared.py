@@ -68,7 +68,7 @@ def kept(world, before=None, chosen=None):
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
-def test_an_irrelevant_change_such_as_a_heartbeat_causes_no_new_comparison(what):
+def test_the_agent_does_not_compare_amounts_again_after_an_irrelevant_change(what):
     """The comparison is that of nova, the host and Placement."""
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
@@ -78,20 +78,22 @@ def test_an_irrelevant_change_such_as_a_heartbeat_causes_no_new_comparison(what)
 
 
 @pytest.mark.parametrize("what", MATTERS)
-def test_a_relevant_change_in_nova_or_host_or_placement_causes_a_new_comparison(what):
+def test_the_agent_compares_amounts_again_after_a_relevant_change_of_the_data(what):
     changed = snapshot(**{**WORLD, **MATTERS[what]})
     again = kept(changed, kept(snapshot(**WORLD)))
     assert again == kept(changed)
     assert again.rows != kept(snapshot(**WORLD)).rows
 
 
-def test_each_hostfacts_field_says_if_its_change_causes_a_new_comparison():
+def test_each_field_of_the_host_facts_is_marked_as_relevant_or_irrelevant():
+    """A change of a relevant field causes a new comparison of nova, the host and Placement."""
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 
 
 @pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
-def test_a_lost_source_causes_a_new_comparison_of_nova_and_host_and_placement(source):
+def test_the_agent_compares_amounts_again_if_a_source_is_lost(source):
+    """It compares the amounts of nova, the host and Placement; the other tests here mean the same amounts."""
     world = snapshot(**WORLD)
     lost = without(world, source)
     again = kept(lost, kept(world))
@@ -107,13 +109,13 @@ def test_the_ledger_shows_the_new_name_of_a_renamed_provider():
     assert [row.provider for row in again.ledger if row.provider_uuid == child.uuid] == ["cell0"]
 
 
-def test_a_new_root_uuid_causes_a_new_comparison_of_nova_and_host_and_placement():
+def test_the_agent_compares_amounts_again_if_the_root_provider_uuid_changes():
     first = kept(snapshot(**WORLD))
     again = compared(snapshot(**WORLD), lvm_settings(), Subject(root_uuid=uuid("other"), node=NODE), first)
     assert {row.provider_uuid for row in again.ledger} == {uuid("other")}
 
 
-def test_a_new_setting_causes_a_new_comparison_of_nova_and_host_and_placement():
+def test_the_agent_compares_amounts_again_if_a_setting_changes():
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**WORLD), first, dataclasses.replace(lvm_settings(), cpu_dedicated_set=(2, 3)))
     assert again.books is not first.books

@@ -77,14 +77,14 @@ def test_a_source_outage_is_an_error_only_if_writes_depend_on_the_source(setting
     assert (source in weighty(settings)) is is_heavy
 
 
-def test_an_audit_that_skips_a_source_keeps_the_recorded_source_outage():
+def test_a_source_outage_neither_starts_nor_ends_if_an_audit_skips_the_source():
     failed, not_asked = (Failed(PLACEMENT, denied=False),), (Failed(PLACEMENT, denied=False, asked=False),)
     assert life((0, not_asked))[0] == ()
     losses, _ = life((0, failed), (60, not_asked), (120, not_asked))
     assert losses == (Loss(PLACEMENT, "at 0", 0, 1, is_error=False),)
 
 
-def test_a_finding_about_a_single_unreadable_folder_stays_a_warning():
+def test_a_finding_about_one_unreadable_folder_stays_a_warning_in_an_outage():
     part = dataclasses.replace(LOST, subject="/srv/nova")
     losses = (Loss(LIBVIRT, "at 0", 0, 9, is_error=True),)
     assert [f.severity for f in graded((LOST, part), losses)] == [Severity.ERROR, Severity.WARNING]

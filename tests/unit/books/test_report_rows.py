@@ -65,7 +65,7 @@ def test_the_first_ledger_rows_show_what_is_reserved_for_the_host():
     assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
 
 
-def test_an_instance_in_a_same_host_resize_has_one_ledger_row_for_each_class():
+def test_the_ledger_shows_one_row_per_class_for_a_resize_on_the_same_host():
     nova = state(
         instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
         migrations=(migration(dest_host="cmp1", dest_node=NODE),),

@@ -64,6 +64,7 @@ def test_num_intel_tdx_guests_is_read_from_nova_conf(tmp_path, text, guests):
 
 @pytest.mark.parametrize(("written", "seconds"), [("0", 60.0), ("7", 7.0), ("-1", None)])
 def test_the_option_update_resources_interval_is_interpreted_as_in_nova(tmp_path, written, seconds):
+    """0 means 60 s, and -1 means that no periodic audit runs."""
     options = agent_options_from(loaded_with(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {written}\n"))
     assert options.interval_s == seconds
 

@@ -81,7 +81,7 @@ def test_a_guest_that_is_not_an_instance_of_this_host_is_reported(world):
     ],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_policy_for_unknown_guests_decides_whether_their_use_is_reserved(policy, told, reserved):
+def test_an_option_decides_if_the_resources_of_unknown_guests_are_reserved(policy, told, reserved):
     """The option ``unknown_guests`` also decides if they are reported."""
     chosen = settings(unknown_guests=policy)
     assert len(findings(WORLD, CODE, chosen)) == told

@@ -43,7 +43,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_s92_a_wrong_node_name_stops_all_writes_but_a_wrong_row_uuid_does_not(world, actual, held):
+def test_s92_a_wrong_node_name_stops_all_writes_and_a_wrong_uuid_stops_none(world, actual, held):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -65,7 +65,7 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_a_guest_of_nova_on_a_host_without_nova_rows_blocks_all_writes(known):
+def test_a_guest_created_by_nova_blocks_all_writes_if_nova_has_no_such_host(known):
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )
@@ -102,7 +102,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_the_host_identity_is_reported_only_if_name_and_uuid_disagree(world):
+def test_a_changed_identity_is_reported_only_if_the_node_name_or_uuid_differs(world):
     assert findings(world, CODE) == ()
 
 

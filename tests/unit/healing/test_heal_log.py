@@ -119,7 +119,7 @@ def test_a_repair_is_not_logged_as_pending_while_its_finding_cannot_be_checked()
     assert runs(((refusal("sources-fresh"),), ()), findings=(unknown,)) == [[]]
 
 
-def test_a_change_skipped_because_nova_rows_are_not_fresh_is_logged_only_once():
+def test_a_change_skipped_because_of_stale_nova_data_is_logged_only_once():
     unproven = ((), (healed(Result.REFUSED, entry_id=None, unproven=True),))
     assert [len(lines) for lines in runs(unproven, unproven, ((), ()), unproven)] == [1, 0, 0, 1]
 

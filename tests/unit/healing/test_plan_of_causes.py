@@ -48,7 +48,7 @@ def test_a_plan_for_all_findings_repairs_the_cause_and_omits_its_symptoms(scene)
 
 
 @pytest.mark.parametrize("code", [SEVERAL, COUNTED])
-def test_heal_of_a_finding_that_is_a_symptom_repairs_the_cause_of_the_symptom(scene, code):
+def test_heal_repairs_the_cause_if_asked_to_repair_its_symptom(scene, code):
     plan = planned(scene, code)
     assert [action.code for action in plan.actions] == [STALE]
     assert plan.refusals == ()
@@ -81,7 +81,7 @@ def test_the_daemon_repairs_a_symptom_if_repair_of_the_cause_is_not_enabled(scen
     assert plan.actions[0].also_ends == ()
 
 
-def test_a_symptom_with_several_causes_does_not_end_if_only_one_is_repaired(scene):
+def test_repairing_one_of_several_causes_does_not_end_their_common_symptom(scene):
     stale, several = (next(s for s in scene.findings if s.finding.code == code) for code in (STALE, SEVERAL))
     unplanned = dataclasses.replace(several, caused_by=(*several.caused_by, "another cause"))
     plan = heal_plan(dataclasses.replace(scene, findings=(stale, unplanned)), (stale,))
@@ -90,7 +90,7 @@ def test_a_symptom_with_several_causes_does_not_end_if_only_one_is_repaired(scen
 
 @pytest.mark.parametrize("undone", [STALE, SEVERAL, COUNTED])
 @pytest.mark.parametrize("code", [STALE, SEVERAL])
-def test_an_undone_repair_also_blocks_repairs_of_its_cause_and_its_symptoms(scene, code, undone):
+def test_undoing_a_repair_blocks_repairs_of_related_causes_and_symptoms(scene, code, undone):
     """Two symptoms of the same cause do not block each other."""
     seen = next(s for s in scene.findings if s.finding.code == code)
     refusing = dataclasses.replace(scene, undone=Undone(findings=frozenset({ids(scene)[undone]})))
@@ -99,7 +99,7 @@ def test_an_undone_repair_also_blocks_repairs_of_its_cause_and_its_symptoms(scen
     assert (GUARD.refuses(guarded) is not None) == expected
 
 
-def test_the_daemon_makes_no_new_repair_for_a_consumer_with_an_undone_repair(scene):
+def test_the_daemon_does_not_repair_a_consumer_again_after_an_undo(scene):
     """An operator undid the repair of the symptom. Today only the cause is there, so no finding names the symptom."""
     (cause,) = (dataclasses.replace(s, symptoms=()) for s in scene.findings if s.finding.code == STALE)
     undone = Undone(findings=frozenset({"the symptom"}), consumers=frozenset({cause.finding.consumer_uuid or ""}))

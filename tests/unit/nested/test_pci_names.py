@@ -17,7 +17,7 @@ def spec(**tags):
     return made
 
 
-def test_s117_the_default_class_of_a_device_has_its_vendor_and_product_id():
+def test_s117_the_default_resource_class_contains_vendor_id_and_product_id():
     for given_name in ({}, {"resource_class": ""}, {"resource_class": None}):
         assert class_of(spec(**given_name), "10de", "1eb8") == "CUSTOM_PCI_10DE_1EB8"
 
@@ -55,6 +55,7 @@ def test_a_blank_in_front_of_a_trait_name_becomes_an_underscore():
     ],
 )
 def test_a_device_spec_tag_adds_the_matching_trait_if_it_is_true(tags, also):
+    """The tags are ``live_migratable`` and ``one_time_use``."""
     assert traits_of(spec(**tags)) == {MANAGED} | also
 
 

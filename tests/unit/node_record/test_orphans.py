@@ -168,12 +168,14 @@ NOT_TOUCHED = {
 
 @pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
 def test_an_orphaned_compute_node_is_kept_if_deletion_is_unsafe_or_forbidden(world, chosen):
+    """An agent beside nova-compute must not delete it, and nova's database may be readable only."""
     plan = after(world, 3, chosen)
     assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
     assert plan.removals == ()
 
 
-def test_deleted_rows_and_rows_of_other_hosts_or_of_this_node_are_not_orphaned():
+def test_a_compute_node_row_of_this_node_or_of_another_host_is_not_orphaned():
+    """A deleted row is not orphaned either."""
     rows = (
         node(),
         node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),
@@ -220,7 +222,7 @@ def _sightings(world):
     return confirm(History(), decision(world, None, History(left=(LEFT,))).findings, look).history.sightings
 
 
-def test_a_deleted_record_is_remembered_as_long_as_its_provider_exists():
+def test_the_agent_remembers_a_deleted_compute_node_while_its_provider_exists():
     full = world_of(tree(OLD, held("i1"))).placement.value
     done = [DeleteComputeNode(record=OLD)]
     assert left_after((), full, deleted=done, removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)

@@ -85,7 +85,7 @@ def test_the_memory_counted_for_an_instance_is_the_memory_in_its_flavor():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "MEMORY_MB", 256)
 
 
-def test_updates_of_memory_mb_depend_on_libvirt_and_on_no_other_source():
+def test_memory_mb_can_be_updated_if_libvirt_is_the_only_readable_source():
     assert Memory().needs(settings()) == {LIBVIRT}
     assert Memory().obstacle(snapshot(), settings()) is None
     assert Memory().held(snapshot(lost=[LIBVIRT]), settings()) == ()

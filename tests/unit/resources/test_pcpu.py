@@ -90,5 +90,5 @@ def test_pcpus_are_counted_only_for_instances_with_cpu_policy_dedicated():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "PCPU", 2)
 
 
-def test_updates_of_pcpu_require_libvirt_and_no_other_source():
+def test_pcpu_can_be_updated_if_libvirt_is_the_only_readable_source():
     assert Pcpu().needs(settings()) == {LIBVIRT}

@@ -215,7 +215,7 @@ def test_an_unmounted_folder_is_not_remembered_as_the_storage_of_guest_disks(siz
 
 
 @given(sizes=st.lists(st.integers(10, 2000), min_size=1, max_size=8))
-def test_disk_gb_follows_the_measured_size_if_all_guest_disks_are_present(sizes):
+def test_disk_gb_equals_the_measured_size_if_all_guest_disks_are_present(sizes):
     before = mark(300)
     for size in sizes:
         world = store(ONE, on_disk(size), before=before, present=(DISK,))

@@ -95,7 +95,7 @@ def test_the_first_audit_logs_the_same_resource_views_as_nova_compute():
     ]
 
 
-def test_the_log_lines_of_resource_views_have_the_format_of_nova(log):
+def test_the_agent_logs_resource_views_in_the_format_of_nova_compute(log):
     texts = [line.event % line.words for line in views(SUMMARY)]
     assert texts == [
         "Hypervisor/Node resource view: name=node-1 free_ram=7000MB free_disk=90GB free_vcpus=32 pci_devices=2",
@@ -230,7 +230,7 @@ def test_a_write_to_placement_is_logged_with_the_inventory_that_was_written(log)
     assert (fields["writes"], fields["requests"], fields["conflicts"]) == (1, 2, 0)
 
 
-def test_a_write_that_is_held_back_in_several_audits_is_logged_once(log):
+def test_a_write_is_logged_as_held_back_only_in_the_first_audit(log):
     held = replace(REPORT, plan=Plan(held_back=(HeldBack(provider_uuid=ROOT, what="DISK_GB", why="lvm unread"),)))
     assert log.audit(held) == [events.WRITE_HELD_BACK]
     assert log.audit(held) == []
@@ -280,7 +280,7 @@ def test_the_placement_microversion_is_logged_at_start_and_on_change(log):
     assert told == [True, False, False, False, True, False]
 
 
-def test_the_log_line_of_the_microversion_names_used_and_missing_features(log):
+def test_the_log_says_which_features_the_placement_microversion_has_and_lacks(log):
     log.audit(replace(REPORT, microversion=(1, 37)))
     (line,) = [line for line in log.last if line.event == events.PLACEMENT_SPEAKS]
     assert (line.level, line.fields) == (

@@ -49,7 +49,7 @@ def test_changes_of_a_finding_are_not_reported_while_it_cannot_be_checked():
     assert reader.told[0].gone is GONE
 
 
-def test_a_finding_is_logged_as_gone_only_if_the_report_says_why():
+def test_a_finding_is_logged_as_gone_only_if_the_report_lists_it_as_gone():
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(EMPTY) == []

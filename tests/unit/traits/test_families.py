@@ -100,7 +100,7 @@ def test_trait_decisions_do_not_depend_on_the_order_of_host_capabilities(capabil
 
 
 @given(capability_sets, choices)
-def test_traits_are_not_set_or_cleared_wrongly_while_capabilities_are_unknown(capabilities, chosen):
+def test_unknown_capabilities_never_reverse_the_decision_about_a_trait(capabilities, chosen):
     """A trait that the complete answer sets is also set without the answer, or left alone."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
@@ -122,7 +122,8 @@ def test_s108_s109_unsupported_traits_are_removed_and_custom_traits_are_kept():
 
 
 @pytest.mark.parametrize("lost", [[], [LIBVIRT], [LIBVIRT, STATE]])
-def test_s115_the_compute_node_and_owner_traits_are_set_even_without_libvirt(lost):
+def test_s115_a_provider_is_marked_as_owned_compute_node_even_without_libvirt(lost):
+    """The traits are COMPUTE_NODE and CUSTOM_OWNER_STOCKTAKE."""
     told = wishes(snapshot(lost=lost), settings())
     assert {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"} <= frozenset().union(*(wish.wanted for wish in told.values()))
 

@@ -15,7 +15,7 @@ ALL_READ = replace(REPORT, sources=REPORT.sources[:1])
 
 
 @pytest.mark.parametrize("what", ["VCPU", "vcpu"])
-def test_a_resource_class_is_explained_in_upper_or_lower_case(what):
+def test_explain_accepts_a_resource_class_in_upper_or_lower_case(what):
     found = answer(ALL_READ, what).document
     assert (found["subject"], found["resource_class"]) == ("class", "VCPU")
 

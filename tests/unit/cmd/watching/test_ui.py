@@ -79,7 +79,8 @@ def test_pressing_the_sort_key_changes_the_order_and_scrolls_to_the_top():
     assert (ui.choice.sort, ui.top, ui.selected) == ("host", 0, None)
 
 
-def test_the_key_a_in_the_watch_screen_shows_or_hides_hosts_without_problems():
+def test_the_a_key_shows_or_hides_hosts_without_problems():
+    """The key is the letter a."""
     assert len(rows(after("a"))) == 31
     assert len(rows(after("a", "a"))) == 30
 
@@ -93,7 +94,7 @@ def test_the_enter_key_applies_a_typed_filter():
     assert after("f", "clear", "enter", ui=ui).choice.words == ()
 
 
-def test_the_escape_key_leaves_the_filter_unchanged():
+def test_the_escape_key_discards_typed_letters_and_keeps_the_previous_filter():
     ui = after("f", *"host-03", "enter", "f", *"q", "escape")
     assert (ui.typed, ui.choice.words) == (None, ("host-03",))
 
@@ -124,6 +125,6 @@ def test_the_status_message_disappears_when_the_next_key_is_pressed():
     assert pressed(replace(Ui(), message="the audit begins now"), "down", FLEET.rows, PAGE)[0].message == ""
 
 
-def test_the_first_screen_can_include_hosts_without_problems():
+def test_the_first_watch_screen_can_include_hosts_without_problems():
     """They are on it if option --all is given."""
     assert after(ui=Ui(choice=Choice(with_quiet=True))).choice.with_quiet

@@ -35,7 +35,7 @@ def reply(status: int, code: str = "", request: str = "PUT /x", detail: str = "w
         ("Wed, 25 Nov 2026 20:00:00", "Wed, 25 Nov 2026 20:01:05 GMT", None),
     ],
 )
-def test_the_age_of_content_is_its_date_header_minus_its_last_modified_header(modified, date, age_s):
+def test_the_age_of_a_response_comes_from_date_and_last_modified_headers(modified, date, age_s):
     found = written_of(modified, date)
     assert (found and found.age_s) == age_s
     assert found is None or found.at == modified
@@ -68,7 +68,7 @@ def test_the_http_status_and_the_error_code_determine_the_exception(status, code
     assert (error.status, error.request_id) == (status, "req-server")
 
 
-def test_a_409_that_says_a_provider_is_full_maps_to_allocation_refused():
+def test_a_409_because_of_a_full_provider_raises_allocation_refused():
     full = "Unable to allocate inventory: Unable to create allocation for 'VCPU' on resource provider 'u'."
     error = refusal(reply(409, "placement.undefined_code", request="PUT http://p:8778/x/allocations/c", detail=full))
     assert (type(error), error.retry) == (AllocationRefused, Retry.NEVER)
@@ -81,7 +81,7 @@ def test_a_409_that_says_a_provider_is_full_maps_to_allocation_refused():
     assert type(refusal(other)) is GenerationConflict
 
 
-def test_a_delete_answered_with_409_and_no_error_code_means_provider_in_use():
+def test_a_delete_raises_provider_in_use_if_a_409_has_no_error_code():
     assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
 
 

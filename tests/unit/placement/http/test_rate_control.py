@@ -84,7 +84,7 @@ def test_the_mean_pause_is_proportional_to_the_latency_above_the_threshold():
     assert sum(pauses) / len(pauses) == pytest.approx(PATIENCE * (1.5 - MANNERS.slow_s), rel=0.01)
 
 
-def test_responses_that_always_take_900_ms_cause_no_pause():
+def test_the_client_does_not_pause_if_every_response_takes_900_ms():
     """Each response takes 0.9 s: half a second may be distance or the server's own time."""
     pace = paced(*(answer(at=float(n), latency_s=0.9) for n in range(10)))
     assert delay_s(pace, 9.0) == 0.0
