@@ -231,7 +231,7 @@ def test_a_deleted_compute_node_record_cannot_be_saved_or_deleted_again(empty, c
         apply(writer, DeleteComputeNode(record=stored))
 
 
-def test_saving_a_value_that_nova_rejects_fails_and_keeps_the_stored_value(empty, client, writer):
+def test_a_save_that_nova_rejects_raises_an_error_and_keeps_the_stored_value(empty, client, writer):
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     wanted = replace(stored, supported_instances=(("z80", "kvm", "hvm"),))

@@ -130,7 +130,7 @@ def test_an_audit_makes_the_same_decision_with_or_without_a_cached_comparison(on
         )
 
 
-def test_a_recently_changed_row_is_compared_again_in_the_next_audit():
+def test_a_recently_deleted_instance_is_compared_again_in_the_next_audit():
     """The clock matters only while a row is young: a cached comparison would then excuse that row for ever."""
     young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
 

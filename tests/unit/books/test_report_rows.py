@@ -168,7 +168,7 @@ def test_the_report_notes_only_the_newest_evacuation_of_an_instance():
     assert evacuation_notes(None) == ()
 
 
-def test_every_row_of_the_ledger_is_unknown_if_nova_could_not_be_read():
+def test_the_ledger_marks_every_row_as_unknown_if_nova_could_not_be_read():
     world = without(snapshot(**settled_world()), STATE)
     assert {r.verdict for r in ledger(world)} == {Verdict.UNKNOWN}
     assert {r.promised for r in ledger(world)} == {None}

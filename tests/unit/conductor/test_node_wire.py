@@ -130,7 +130,7 @@ WHOLE = {"id": 1, "uuid": "u", "host": "h", "hypervisor_hostname": "n"}
         ("pci_device_pools", {1, 2}),
     ],
 )
-def test_an_invalid_compute_node_field_is_rejected_with_the_compute_node_id(name, value):
+def test_the_error_about_an_invalid_compute_node_field_contains_the_node_id(name, value):
     with pytest.raises(SourceInconsistent, match="compute node id 1"):
         record_from_fields({**WHOLE, name: value})
 

@@ -65,7 +65,7 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_a_guest_created_by_nova_blocks_all_writes_if_nova_has_no_such_host(known):
+def test_a_guest_made_by_nova_blocks_all_writes_if_nova_does_not_know_the_host(known):
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )

@@ -75,7 +75,7 @@ def test_the_hash_of_a_repair_plan_ignores_findings_that_are_only_symptoms(scene
     assert planned(alone).digest == planned(scene).digest
 
 
-def test_the_daemon_repairs_a_symptom_if_repair_of_the_cause_is_not_enabled(scene):
+def test_the_daemon_repairs_a_symptom_if_repairs_of_its_cause_are_disabled(scene):
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({COUNTED}), frozenset()))
     assert [action.code for action in plan.actions] == [COUNTED]
     assert plan.actions[0].also_ends == ()

@@ -77,7 +77,7 @@ def test_s82_s83_s84_s85_the_cpu_sets_determine_the_cpus_of_each_numa_cell(optio
     assert [(c.cpuset, c.pcpuset, c.siblings) for c in cells(**options)] == expected
 
 
-def test_s86_each_numa_cell_lists_its_physical_networks_and_if_it_has_tunnels():
+def test_s86_each_numa_cell_shows_its_physical_networks_and_tunnel_support():
     affinity = NetworkAffinity(physnets=(("foo", (1,)), ("baz", (1, 2, 3))), tunnel=(0, 2))
     found = cells(networks=affinity)
     assert [(c.physnets, c.is_tunneled) for c in found] == [

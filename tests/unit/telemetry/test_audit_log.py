@@ -230,7 +230,7 @@ def test_a_write_to_placement_is_logged_with_the_inventory_that_was_written(log)
     assert (fields["writes"], fields["requests"], fields["conflicts"]) == (1, 2, 0)
 
 
-def test_a_write_is_logged_as_held_back_only_in_the_first_audit(log):
+def test_a_write_that_stays_held_back_is_logged_only_once(log):
     held = replace(REPORT, plan=Plan(held_back=(HeldBack(provider_uuid=ROOT, what="DISK_GB", why="lvm unread"),)))
     assert log.audit(held) == [events.WRITE_HELD_BACK]
     assert log.audit(held) == []

@@ -193,7 +193,7 @@ def test_agents_adapt_within_30_s_to_a_server_with_a_short_request_queue(seed):
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_placement_returns_fewer_errors_if_agents_start_spread_over_2_minutes():
+def test_fewer_placement_errors_occur_if_agent_starts_are_spread_over_2_minutes():
     """The simulated Placement server lets few requests wait and refuses the others."""
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
