@@ -47,7 +47,7 @@ def test_the_import_check_notices_a_command_that_imports_the_rich_library():
     assert "rich" in reached_from("agent.cmd.commands.findings")[1]
 
 
-def test_a_process_that_imports_the_daemon_has_not_loaded_rich_or_jinja2():
+def test_importing_the_daemon_loads_neither_rich_nor_jinja2():
     program = (
         "import sys; import agent.cmd.daemon, agent.cmd.wiring, agent.cmd.bus_wiring, agent.daemon.assembly, "
         f"agent.healing.after_audit, agent.bus.service; print(sorted(set({sorted(DRAWING)}) & sys.modules.keys()))"
@@ -56,7 +56,7 @@ def test_a_process_that_imports_the_daemon_has_not_loaded_rich_or_jinja2():
     assert done.stdout == "[]\n"
 
 
-def test_a_process_that_imports_the_daemon_has_not_loaded_the_heal_modules():
+def test_importing_the_daemon_does_not_load_the_heal_modules():
     """Heal is off by default: agent/healing/after_audit.py imports these modules when heal first runs."""
     program = (
         "import sys; import agent.cmd.daemon, agent.cmd.wiring, agent.daemon.assembly, agent.healing.after_audit; "

@@ -24,7 +24,7 @@ def elsewhere(view) -> set[str]:
     return {allocation.provider_uuid for allocation in record.allocations} - {HERE}
 
 
-def test_a_recreated_consumer_that_has_a_finding_is_read_again():
+def test_a_deleted_and_recreated_consumer_is_read_again_if_it_has_a_finding():
     model = world()
     reader = TreeReader(ModelClient(model))
     assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}
@@ -33,7 +33,7 @@ def test_a_recreated_consumer_that_has_a_finding_is_read_again():
     assert elsewhere(reader.view(ViewRequest(**REQUEST, reported=(CONSUMER,)))) == set()
 
 
-def test_a_new_consumer_is_read_first_if_only_one_consumer_may_be_read():
+def test_a_limit_of_one_consumer_read_serves_a_new_consumer_first():
     model = world()
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))

@@ -76,7 +76,7 @@ def test_the_first_audit_publishes_the_inventory_and_the_second_writes_nothing(p
     assert placement.generation(host.provider_uuid) == generation
 
 
-def test_a_cached_allocation_that_nova_deleted_is_not_reported_as_a_leak(placement, host):
+def test_the_agent_reports_no_leak_for_a_cached_allocation_that_nova_deleted(placement, host):
     """DELETE /allocations does not raise the generation, so the agent's cached allocation remains."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
@@ -167,7 +167,7 @@ def test_sighup_allows_writes_again_after_a_rival_writer_was_reported(placement,
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_the_agent_writes_to_the_provider_of_nova_only_after_taking_it_over(placement, host):
+def test_a_provider_of_nova_compute_is_changed_only_if_takeover_is_enabled(placement, host):
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")

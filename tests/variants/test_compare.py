@@ -17,12 +17,12 @@ def _differences(nova: Answer, agent: Answer) -> list[str]:
     return differences(Pair(variant=Variant(number=0, choices=()), nova=nova, agent=agent))
 
 
-def test_the_comparison_accepts_a_reserved_amount_above_the_total_at_ratio_0():
+def test_nova_compute_may_reserve_more_than_the_total_if_the_ratio_is_0():
     """nova-compute reserves more than the total; the agent reserves the total."""
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=2)) == []
 
 
-def test_a_different_reserved_amount_in_nova_compute_counts_as_a_difference():
+def test_the_comparison_with_nova_compute_reports_different_reserved_amounts():
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=1)) != []
     assert _differences(_answer(reserved=1, allocation_ratio=0.0), _answer(reserved=2)) != []
     assert _differences(_answer(reserved=1), _answer(reserved=2)) != []

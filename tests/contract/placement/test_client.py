@@ -164,7 +164,7 @@ def test_the_client_requests_the_server_versions_only_once(rest, tmp_path):
     assert client.maximum() >= (1, 36)
 
 
-def test_the_outer_global_request_id_is_sent_with_requests_of_an_inner_context(rest, client):
+def test_a_nested_context_sends_the_global_request_id_of_the_outer_context(rest, client):
     request_id = f"req-{new_uuid()}"
     with client.global_request_id(request_id):
         listed(client)

@@ -40,7 +40,7 @@ def test_an_orphaned_provider_tree_is_read_with_traits_and_allocations(reader, o
     assert (seen.providers, seen.requests > 0) == ((), True)
 
 
-def test_an_orphaned_compute_node_without_a_provider_is_read_as_an_empty_tree(reader):
+def test_an_orphaned_compute_node_may_have_no_provider_in_placement(reader):
     uuid = new_uuid()
     (tree,) = reader.orphans(NOTHING, frozenset({uuid})).orphans
     assert (tree.uuid, tree.providers, tree.root) == (uuid, (), None)
@@ -62,7 +62,7 @@ def test_rereading_an_orphaned_tree_with_allocations_takes_two_requests(reader, 
     assert reader.orphans(NOTHING, frozenset({root})).requests == 1
 
 
-def test_a_full_read_of_placement_also_reads_orphaned_provider_trees_again(reader, placement, orphan):
+def test_a_full_read_of_placement_refreshes_the_cache_of_orphaned_trees(reader, placement, orphan):
     root, _, _ = orphan
     mine = placement.make_provider()
     reader.orphans(NOTHING, frozenset({root}))

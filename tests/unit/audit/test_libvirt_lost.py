@@ -116,6 +116,6 @@ def test_the_report_says_why_placement_was_not_read_if_the_host_uuid_is_unknown(
     assert (placement.lost_since, placement.losses, placement.denied) == (None, 0, False)
 
 
-def test_only_the_first_audit_of_a_process_is_marked_as_first_in_its_report():
+def test_only_the_first_audit_since_the_agent_started_is_marked_as_first():
     agent = Agent()
     assert [agent.audit(second).first for second in (0, 60, 120)] == [True, False, False]

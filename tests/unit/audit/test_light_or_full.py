@@ -108,7 +108,7 @@ def test_leftover_database_rows_of_an_old_move_cause_no_full_read_of_nova(last):
     assert judge(last) == ("", False)
 
 
-def test_nova_data_that_is_read_for_the_first_time_is_not_called_changed():
+def test_the_first_read_of_a_part_of_nova_data_does_not_count_as_a_change():
     """There is no earlier digest to which its digest could be compared."""
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()
@@ -154,7 +154,7 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_an_audit_reads_all_nova_rows_if_findings_changed_or_it_must_write():
+def test_a_planned_write_or_changed_findings_cause_a_full_read_of_nova():
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))
@@ -165,7 +165,7 @@ def test_an_audit_reads_all_nova_rows_if_findings_changed_or_it_must_write():
     assert why_not_enough([known, finding("cpu-offline")], memory, is_writing=False)
 
 
-def test_the_next_audit_reads_all_nova_rows_while_a_finding_depends_on_them():
+def test_findings_that_depend_on_nova_rows_make_the_next_audit_read_them_all():
     assert what_rests_on([seen(finding())], ()) == ""
     assert what_rests_on([seen(finding(), confirmed=False)], ())
     assert what_rests_on([seen(finding(consumer_uuid="c"))], ())
@@ -182,7 +182,7 @@ def test_the_next_audit_reads_all_nova_rows_if_an_instance_is_migrating():
     assert what_rests_on((), rows)
 
 
-def test_the_list_of_findings_unrelated_to_nova_rows_names_only_valid_codes():
+def test_each_finding_listed_as_unrelated_to_nova_rows_exists():
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 

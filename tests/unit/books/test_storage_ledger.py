@@ -170,7 +170,7 @@ def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_pool_bytes_that_no_active_volume_uses_count_for_inactive_thin_volumes(
+def test_the_remaining_used_bytes_of_a_pool_count_for_inactive_thin_volumes(
     percent: float, shares: dict[str, int]
 ) -> None:
     """If no used bytes of the pool remain, an inactive thin volume is not listed."""
@@ -198,7 +198,7 @@ def test_raid_copies_in_a_thin_pool_are_listed_in_a_separate_row() -> None:
     ]
 
 
-def test_a_thin_pool_of_cinder_and_its_free_space_count_as_block_storage() -> None:
+def test_a_whole_thin_pool_of_cinder_is_listed_as_block_storage() -> None:
     theirs = [replace(v, name=v.name.replace("tpool", "vg0-pool"), parent=v.parent and "vg0-pool") for v in pool(40)]
     assert {kind for kind, *_ in rows_of(*theirs)} == {"block-storage", "free"}
 
@@ -244,7 +244,7 @@ def test_the_list_of_storage_use_is_empty_if_lvm_cannot_be_read() -> None:
     assert storage_ledger(without(snapshot(), LVM)) == ()
 
 
-def test_listed_amounts_add_up_to_the_volume_group_size_without_nova_data() -> None:
+def test_rows_sum_to_the_volume_group_size_even_without_nova_or_libvirt_data() -> None:
     """The same holds if libvirt is unreadable."""
     world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
     for lost in (STATE, LIBVIRT):

@@ -146,7 +146,7 @@ def test_s54_a_deleted_instance_without_allocations_is_not_in_the_ledger():
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s55_the_first_audit_reports_a_leak_that_is_a_day_old():
+def test_s55_the_first_audit_reports_the_leak_of_an_instance_deleted_a_day_ago():
     """A local delete: the row still names this host, and the restart of the host may have removed the guest."""
     deleted_at = NOW - datetime.timedelta(days=1)
     world = recorded(instance(deleted=True, vm_state="deleted", deleted_at=deleted_at))
@@ -242,7 +242,7 @@ def sharing(*held):
     return view(*held, shared=(nfs,), shared_is_read=True)
 
 
-def test_the_ledger_has_a_row_for_a_leaked_allocation_on_a_sharing_provider():
+def test_the_ledger_lists_a_leaked_allocation_on_a_sharing_provider():
     world = snapshot(nova=state(instance(deleted=True)), placement=sharing(allocations(I1, VCPU=1)))
     assert {(r.provider_key, r.recorded, r.verdict) for r in rows_of(world)} == {
         (ProviderKey("root", ""), 1, Verdict.ALLOCATION_LEAKED),
@@ -251,12 +251,12 @@ def test_the_ledger_has_a_row_for_a_leaked_allocation_on_a_sharing_provider():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_amounts_on_sharing_providers_are_not_judged_without_nova_or_libvirt(lost):
+def test_no_leak_is_reported_on_sharing_providers_if_nova_or_libvirt_is_unread(lost):
     world = without(snapshot(nova=state(instance(deleted=True)), placement=sharing()), lost)
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_an_old_disk_allocation_on_a_sharing_provider_is_stale_after_a_move():
+def test_a_disk_allocation_left_on_a_sharing_provider_by_a_resize_is_stale():
     """A confirmed resize: the migration's consumer still holds the disk."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
@@ -291,7 +291,7 @@ def test_the_finding_says_that_vcpu_is_allocated_instead_of_the_requested_pcpu()
     assert said == {"PCPU": instead, "VCPU": "Placement records 2 VCPU"}
 
 
-def test_an_allocation_made_by_cyborg_is_attributed_to_another_service():
+def test_an_allocation_made_by_cyborg_causes_no_finding():
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

@@ -208,11 +208,11 @@ def test_host_state_still_contains_the_earlier_findings_after_a_failed_audit():
         (HealProgress(enabled=True, waiting=None), {"enabled": True, "waiting": None}),
     ],
 )
-def test_host_state_has_the_number_of_findings_that_wait_for_the_heal_command(heal, expected):
+def test_host_state_has_the_number_of_findings_that_wait_for_a_repair(heal, expected):
     assert host_state(replace(REPORT, heal=heal), SENDING)["heal"] == expected
 
 
-def test_a_large_host_state_omits_some_child_resources_and_shows_how_many():
+def test_an_oversized_host_state_omits_some_resources_of_child_providers():
     child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
     large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
     document = host_state(large, SENDING)

@@ -117,7 +117,7 @@ def test_the_sender_pauses_for_a_minimum_time_between_answers_to_state_requests(
     assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
-def test_a_state_request_before_the_first_audit_causes_at_most_two_messages():
+def test_a_request_before_the_first_audit_causes_at_most_two_state_messages():
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()

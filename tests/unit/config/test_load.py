@@ -14,7 +14,7 @@ def problems_of(*arguments):
     return caught.value.problems
 
 
-def test_the_agent_knows_which_file_set_an_option_or_that_it_is_a_default(tmp_path):
+def test_the_agent_can_tell_which_config_file_set_an_option(tmp_path):
     loaded = load_ours(tmp_path, ALONE + "[DEFAULT]\nreserved_host_disk_mb = 1025\n")
     assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 1025
     assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == str(tmp_path / "stocktake.conf")

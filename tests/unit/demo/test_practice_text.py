@@ -21,7 +21,7 @@ from agent.render.layout import PLAIN
         ),
     ],
 )
-def test_the_introduction_of_the_demo_names_client_programs_that_are_missing(missing, promise, told):
+def test_the_demo_lists_the_client_programs_that_are_not_installed(missing, promise, told):
     document = practice_document(faults=1, seed=1, folder="f", rc={"h": "rc"}, end="e", not_installed=missing)
     said = drawn(practice_blocks(document), PLAIN)
     assert f"You can run {promise} that stocktake prints." in said

@@ -157,7 +157,7 @@ def test_the_delete_command_for_a_mysql_database_calls_the_mysql_client():
     assert "the database user reader needs the right to UPDATE" in delete.words
 
 
-def test_the_printed_delete_command_for_an_sqlite_database_works_unchanged(tmp_path):
+def test_the_printed_delete_command_works_on_an_sqlite_database(tmp_path):
     file = tmp_path / 'a cell\'s "file".sqlite'
     engine = sqlalchemy.create_engine(f"sqlite:///{file}")
     cell.create_tables(engine)

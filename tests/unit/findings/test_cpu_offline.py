@@ -34,7 +34,7 @@ def test_s79_the_advice_is_to_remove_a_nonexistent_cpu_from_the_cpu_set():
     assert found.facts == (("option", "[compute] cpu_dedicated_set"), ("offline", ""), ("absent", "7"))
 
 
-def test_one_finding_names_the_offline_and_the_nonexistent_cpus_of_an_option():
+def test_a_finding_lists_offline_cpus_separately_from_nonexistent_cpus():
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 2, 3, 9)))
     assert found.actual.startswith(
         "[compute] cpu_shared_set lists CPUs that are not online: 2-3, and CPUs that are not on this host: 9 (this "

@@ -55,7 +55,7 @@ def test_disk_gb_is_not_updated_after_the_storage_of_guest_disks_has_changed():
         assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
 
 
-def test_a_missing_guest_disk_is_reported_if_the_former_disk_store_is_unknown():
+def test_a_missing_guest_disk_is_reported_if_no_earlier_disk_store_is_saved():
     world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
     (found,) = findings(world, CODE)
     assert "its size is 300 GiB (Placement's total of DISK_GB)" in found.expected

@@ -28,7 +28,7 @@ def test_the_audit_outcome_and_the_worst_finding_decide_the_host_condition(outco
 
 
 @pytest.mark.parametrize(("findings", "condition"), [((), Condition.CLEAN), ((("x", 2),), Condition.UNRATED)])
-def test_a_host_whose_findings_have_no_severity_has_the_condition_unrated(findings, condition):
+def test_findings_without_a_severity_make_the_host_condition_unrated(findings, condition):
     assert told_condition("findings", None, findings) is condition
 
 

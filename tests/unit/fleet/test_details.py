@@ -16,7 +16,7 @@ def told(of) -> dict[str, str]:
     return dict(details(of, AT))
 
 
-def test_the_details_of_a_host_show_the_findings_and_leaks_and_amounts_it_sent():
+def test_the_details_show_the_findings_of_a_host_and_its_resource_amounts():
     found = told(
         row(
             broken(
@@ -67,7 +67,7 @@ def test_details_are_shown_for_a_host_that_has_not_sent_a_message_yet():
     assert "message" not in found
 
 
-def test_the_details_of_an_unlisted_host_say_that_the_host_is_not_expected():
+def test_the_details_tell_that_a_host_is_not_in_the_list_of_expected_hosts():
     listed = view(cell(seen(clean("stranger")), expected=expected("a"), began_at=NOW)).rows[1]
     assert told(listed)["expected"].startswith("no: ")
 

@@ -17,7 +17,7 @@ NEWER = (
 )  # fmt: skip
 
 
-def test_values_that_the_message_of_an_older_agent_lacks_are_unknown():
+def test_fields_missing_from_the_message_of_an_older_agent_count_as_unknown():
     older = {name: value for name, value in DOCUMENT.items() if name not in NEWER}
     found = host_seen(older, 0.0)
     assert (found.severities, found.leaked, found.held_back, found.heal_enabled) == (None, None, None, None)
@@ -40,7 +40,7 @@ def test_a_host_is_silent_after_three_intervals_plus_grace_without_a_message(age
     assert seen(clean(), age_s).is_silent(NOW) is is_silent
 
 
-def test_the_fleet_view_remembers_since_when_a_host_has_its_audit_outcome():
+def test_the_fleet_view_remembers_when_the_audit_outcome_of_a_host_changed():
     first, second, third = (
         host_seen(clean(outcome=name), at) for name, at in (("partial", 1), ("partial", 2), ("clean", 3))
     )
@@ -91,7 +91,7 @@ def test_a_message_with_a_value_of_a_wrong_type_is_rejected(changes):
     ("document", "sender"),
     [({"host": "a\nb"}, "a\\u000ab"), ({"host": 1}, "an unknown sender"), (3, "an unknown sender")],
 )
-def test_a_rejected_message_is_reported_with_the_sender_that_the_message_names(document, sender):
+def test_a_rejected_message_without_a_host_name_has_an_unknown_sender(document, sender):
     assert sender_of(document) == sender
 
 

@@ -188,7 +188,7 @@ def test_changed_inventory_settings_of_a_pci_device_are_reset_to_the_defaults():
     )
 
 
-def test_s128_an_allocated_pf_keeps_its_class_if_device_spec_now_selects_a_vf():
+def test_s128_an_allocated_pf_is_not_written_if_device_spec_selects_its_vf():
     there = tree(child(PF, inventory("CUSTOM_PCI_8086_1563", 1)), allocations=(held(PF, "CUSTOM_PCI_8086_1563"),))
     chosen = pci_settings({"address": VFS[1].address}, {"vendor_id": "10de"})
     decision = decided(world(*VFS, device(GPU), placement=there), chosen)
@@ -292,7 +292,7 @@ def test_a_device_spec_conflict_stops_only_updates_of_the_affected_provider(devi
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_pci_providers_that_may_contain_a_vf_without_known_pf_stay_unchanged():
+def test_a_vf_of_an_unknown_pf_stops_updates_of_providers_that_may_contain_it():
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
@@ -318,7 +318,7 @@ def test_live_migratable_yes_requires_a_minimum_libvirt_and_qemu_version(version
 
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
-def test_a_live_migratable_device_keeps_its_provider_without_a_qemu_version(there):
+def test_no_live_migratable_device_is_updated_while_qemu_version_is_unknown(there):
     """Version 0: libvirt's capabilities are still being read. A wrong trait would stay, as a conflict freezes it."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)

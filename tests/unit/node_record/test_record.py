@@ -91,7 +91,7 @@ def test_s61_nothing_is_written_if_the_provider_uuid_belongs_to_another_host():
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
 
 
-def test_s62_the_node_record_is_withheld_if_nova_has_another_uuid_for_this_node():
+def test_s62_a_node_record_with_another_uuid_is_reported_but_not_changed():
     other = node(7, uuid=uuid("other"))
     world = snapshot(nova=conductor(nodes=(other,)), libvirt=about(), placement=view(provider=root()))
     plan = decision(world).plan
@@ -148,7 +148,7 @@ def test_s18_a_saved_compute_node_record_keeps_the_number_of_failed_builds():
     [(None, 3.0, 3.0), (2.0, 3.0, 2.0), (0.0, 3.0, 3.0), (None, None, 16.1), (None, 0.0, 16.1), (2.0, 0.0, 2.0)],
 )
 @pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
-def test_s67_ratio_precedence_is_configured_then_stored_then_initial(name, configured, before, after):
+def test_s67_a_configured_ratio_overrides_the_ratio_in_the_node_record(name, configured, before, after):
     field = f"{name}_ratio"
     chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
     found = saved(world_of(stored(**{field: before})), chosen)
@@ -244,7 +244,7 @@ def test_the_stored_pci_pools_are_kept_while_a_device_row_is_unreadable():
 # Unknown columns ------------------------------------------------------------------------------------------------------
 
 
-def test_columns_of_the_record_keep_their_values_if_their_source_is_unreadable():
+def test_node_record_columns_stay_unchanged_if_their_source_is_unreadable():
     old = stored(
         memory_mib=1, cpu_info='{"model": "old"}', hypervisor_version=1, local_gib=77, numa_topology='{"cells": []}'
     )
@@ -294,7 +294,7 @@ def test_compute_node_records_are_written_only_through_nova_conductor(kind):
     assert not [h for h in plan.held_back if "record" in h.what]
 
 
-def test_an_agent_writes_nothing_while_the_nova_compute_it_replaces_still_runs():
+def test_no_write_is_planned_until_the_replaced_nova_compute_has_stopped():
     alive = seen_long_ago(last_seen_up=conductor().now)
     world = snapshot(nova=with_record(stored(memory_mib=1), service=alive), libvirt=about())
     plan = decision(world).plan
@@ -302,7 +302,7 @@ def test_an_agent_writes_nothing_while_the_nova_compute_it_replaces_still_runs()
     assert [h.what for h in plan.held_back] == ["everything"]
 
 
-def test_another_provider_with_the_node_name_blocks_all_writes():
+def test_the_agent_writes_nothing_if_another_provider_has_the_node_name():
     world = snapshot(
         nova=conductor(),
         libvirt=about(),

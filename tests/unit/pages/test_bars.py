@@ -48,7 +48,7 @@ def test_a_larger_amount_never_has_a_narrower_segment(parts, width):
 
 
 @given(PARTS, st.floats(0, 0.2))
-def test_merging_small_parts_of_a_bar_keeps_the_total_of_each_kind(parts, least):
+def test_the_total_of_each_type_stays_the_same_if_small_parts_are_merged(parts, least):
     def sums(listed):
         return {meaning: sum(part.amount for part in listed if part.meaning is meaning) for meaning in Meaning}
 

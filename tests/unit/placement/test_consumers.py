@@ -99,7 +99,7 @@ def test_a_consumer_that_was_removed_from_placement_is_forgotten():
 
 
 @given(st.integers(0, 30), st.integers(1, 3))
-def test_limited_reads_of_consumer_records_reach_every_consumer_in_turn(count, reads):
+def test_each_consumer_gets_its_turn_if_reads_of_consumer_records_are_limited(count, reads):
     generations = {f"{number:02}": 1 for number in range(count)}
     look, order = NO_CONSUMERS, []
     for _ in range(-(-count // reads)):

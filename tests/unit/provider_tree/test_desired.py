@@ -119,7 +119,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), FROZEN.values(), ids=FROZEN.keys())
-def test_a_class_whose_source_is_unusable_is_not_changed_and_a_reason_is_given(world, chosen, expected):
+def test_an_inventory_stays_unchanged_if_its_source_is_unusable(world, chosen, expected):
     wanted = wanted_root(decided(world, chosen))
     assert {f.name: f.why for f in wanted.frozen} == expected
     assert {i.resource_class for i in wanted.inventories}.isdisjoint(expected)
@@ -193,12 +193,12 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_the_reserved_amount_is_lowered_only_if_all_use_outside_nova_is_known(world, chosen, expected):
+def test_a_reserved_amount_is_lowered_only_if_all_needed_sources_were_read(world, chosen, expected):
     """Use outside nova is the use by guests and volumes that nova does not know."""
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_a_reserved_amount_kept_from_placement_is_listed_separately():
+def test_the_part_of_reserved_that_is_kept_from_placement_is_listed_separately():
     """While nova's database is unread, the agent keeps the higher value that Placement has."""
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
@@ -212,7 +212,7 @@ def test_the_wanted_root_provider_has_no_name_if_the_node_name_is_unknown():
     assert {i.resource_class for i in wanted_root(decision).inventories} == {"DISK_GB"}
 
 
-def test_nothing_is_planned_for_a_host_whose_root_provider_uuid_is_unknown():
+def test_no_write_is_planned_while_the_root_provider_uuid_is_unknown():
     decision = decide(snapshot(nova=state(instance())), settings(), Subject(root_uuid=None, node=NODE), None)
     assert decision.tree is None
     assert decision.plan.writes == ()

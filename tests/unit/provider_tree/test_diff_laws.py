@@ -246,7 +246,7 @@ def test_law_1_the_agent_changes_no_placement_data_of_other_writers(world):
 
 
 @given(worlds())
-def test_law_1_with_microversion_1_37_each_provider_gets_its_wanted_parent(world):
+def test_law_1_from_microversion_1_37_each_provider_gets_its_planned_parent(world):
     """From 1.37 on no parent is ever held back: in the order parents first every move works."""
     world = dataclasses.replace(world, reparents=True)
     plan = diff(world.wanted, world.view())

@@ -15,7 +15,7 @@ NEW = snapshot()
     [(HELD, None, 16.1), (HELD, 15.9, 15.9), (NEW, None, 4.0), (NEW, 15.9, 15.9), (NEW, 1.3333333333, 1.33333)],
     ids=["s97 kept", "s97 configured", "s98 initial", "configured", "as MariaDB keeps it"],
 )
-def test_s97_s98_ratio_precedence_is_configured_then_recorded_then_initial(world, configured, expected):
+def test_s97_s98_a_configured_ratio_overrides_the_ratio_in_placement(world, configured, expected):
     assert ratio(RatioPolicy(configured=configured, initial=4.0), world, "VCPU") == expected
 
 

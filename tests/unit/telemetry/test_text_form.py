@@ -79,7 +79,7 @@ def test_a_logged_value_is_not_cut_inside_a_uuid():
         assert all(ANY_UUID.fullmatch(piece) for piece in pieces), shown
 
 
-def test_a_log_line_replaces_a_too_long_fix_command_by_the_explain_command():
+def test_a_log_line_suggests_the_explain_command_if_the_fix_is_too_long():
     line = message("t", {"fix": "timeout 10 stat -f /" + "d" * 600, "finding_id": UUID})
     assert parts(line)["fix"] == "stocktake explain 95a20332"
 

@@ -50,7 +50,7 @@ ASLEEP = {
 
 
 @pytest.mark.parametrize(("power", "dedicated", "siblings", "expected"), ASLEEP.values(), ids=ASLEEP.keys())
-def test_hyperthreading_is_undecided_only_if_a_dedicated_cpu_is_powered_down(power, dedicated, siblings, expected):
+def test_the_hyperthreading_trait_is_not_cleared_while_a_dedicated_cpu_is_off(power, dedicated, siblings, expected):
     asleep = dataclasses.replace(host(), capabilities=capable(), cells=(cell(0, *siblings),), cpus=SLEEPING)
     chosen = settings(cpu_power_management=power, cpu_dedicated_set=dedicated)
     assert hyperthreading.wish(snapshot(libvirt=asleep), chosen) == expected

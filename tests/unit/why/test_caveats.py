@@ -65,7 +65,7 @@ NFS = host("nfs", 100, 1.0, "DISK_GB", traits=frozenset({"MISC_SHARES_VIA_AGGREG
 DISK = RequestGroup(resources=(("DISK_GB", 1),))
 
 
-def test_a_caveat_warns_if_the_unnumbered_group_uses_only_sharing_providers():
+def test_the_why_command_warns_that_placement_may_offer_only_one_suitable_host():
     world = [host(ratio=1.0, **SHARED), NFS]
     assert "may offer only one of the hosts that fit" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
     assert answer(DISK, world=[host(ratio=1.0, **SHARED), NFS]).caveats == ()

@@ -197,7 +197,7 @@ def test_the_why_command_lists_each_obstacle_once_in_a_fixed_order(seed):
         assert len(set(tree.obstacles)) == len(tree.obstacles)
 
 
-def test_the_random_requests_of_these_tests_produce_every_kind_of_advice():
+def test_the_random_requests_in_this_file_produce_every_kind_of_advice():
     kinds = Counter(
         remedy.kind for seed in range(150) for obstacle, *_ in refusals(seed) for remedy in obstacle.remedies
     )

@@ -7,7 +7,7 @@ from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.unanswered_time import UnansweredTime
 
 
-def test_a_request_may_use_its_full_timeout_without_a_common_time_limit():
+def test_each_request_may_use_its_full_timeout_if_no_common_limit_is_set():
     unanswered = UnansweredTime()
     unanswered.used(10_000.0)
     assert not unanswered.is_over
@@ -56,7 +56,7 @@ def test_pauses_do_not_count_against_the_time_limit_for_unanswered_requests():
     asked.close()
 
 
-def test_the_timeout_error_names_the_whole_limit_and_not_the_remaining_time():
+def test_the_timeout_error_states_the_common_limit_and_not_the_time_left():
     unanswered = UnansweredTime(30.0)
     unanswered.used(30.0)
     asked = QuestionTime(unanswered)
