@@ -78,5 +78,5 @@ def test_each_builtin_finding_and_repair_and_guard_has_the_name_of_its_module(pa
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 
 
-def test_each_repair_has_the_code_of_an_existing_finding():
+def test_each_repair_belongs_to_an_existing_finding():
     assert {repair.code for repair in _builtin("repairs")} <= {rule.code for rule in _builtin("findings")}

@@ -123,6 +123,7 @@ def test_heal_adds_a_missing_allocation_while_nova_compute_is_running(host):
 
 
 def test_heal_restores_the_flavor_amounts_and_keeps_the_bandwidth_of_ports(host):
+    """Only `heal --finding` makes this repair."""
     here = host.agent.provider_uuid
     child = host.rest.make_provider(parent=here)
     host.rest.set_inventories(child, {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 1000}})

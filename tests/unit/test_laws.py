@@ -386,7 +386,7 @@ def test_law_7_lists_of_amounts_have_the_same_total_if_merged_in_another_order(w
 
 
 @given(states())
-def test_law_9_during_a_resize_each_of_the_two_flavors_is_counted_at_most_once(state):
+def test_law_9_a_resize_counts_each_of_its_two_flavors_at_most_once(state):
     recorded = frozenset(m.uuid for m in state.migrations if m.uuid)
     for known in (frozenset(), recorded):
         taken: dict[str, list] = {}

@@ -119,7 +119,7 @@ def test_the_error_for_a_malformed_request_contains_the_server_message(rest, cli
         put_inventories(client, uuid, 0, VCPU=0)
 
 
-def test_a_missing_provider_is_rejected_with_404(client):
+def test_a_request_for_a_nonexistent_provider_is_rejected_with_404(client):
     with pytest.raises(PlacementRejected) as raised:
         client.get(f"/resource_providers/{new_uuid()}/inventories", MINIMUM, wire.parse_inventories)
     assert raised.value.status == 404

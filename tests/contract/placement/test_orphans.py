@@ -46,13 +46,14 @@ def test_an_orphaned_compute_node_may_have_no_provider_in_placement(reader):
     assert (tree.uuid, tree.providers, tree.root) == (uuid, (), None)
 
 
-def test_placement_is_asked_only_if_an_orphaned_compute_node_exists(reader, placement):
+def test_orphaned_trees_are_requested_only_if_a_compute_node_is_orphaned(reader, placement):
     with placement.watched() as seen:
         assert reader.orphans(NOTHING, frozenset()) is NOTHING
     assert seen == []
 
 
-def test_rereading_an_orphaned_tree_with_allocations_takes_two_requests(reader, placement, orphan):
+def test_a_second_read_of_an_orphaned_provider_tree_takes_at_most_two_requests(reader, placement, orphan):
+    """One request less is needed if the tree has no allocations."""
     root, _, consumer = orphan
     reader.orphans(NOTHING, frozenset({root}))
     assert reader.orphans(NOTHING, frozenset({root})).requests == 2

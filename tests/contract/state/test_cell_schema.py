@@ -88,7 +88,7 @@ def test_every_column_that_the_agent_reads_exists_in_the_schema_of_nova():
         assert set(columns) <= {column["name"] for column in schema[table]["columns"]}
 
 
-def test_nova_and_the_agent_can_parse_the_json_columns_that_the_other_writes():
+def test_nova_and_the_agent_can_read_the_json_columns_of_each_other():
     context = MigrationContext(
         migration_id=3, old_numa=FLOATING, new_numa=PINNED, old_pci=("0000:81:00.1",), new_pci=("0000:82:00.0",)
     )

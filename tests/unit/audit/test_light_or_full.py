@@ -82,7 +82,7 @@ WITHOUT_A_CHANGE = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_detected_change_causes_full_reads_of_nova_in_this_and_the_next_audit(change):
+def test_a_detected_change_also_makes_the_next_audit_read_nova_in_full(change):
     found = judge(**change)
     assert found.why
     assert found.saw_change
@@ -166,6 +166,7 @@ def test_a_planned_write_or_changed_findings_cause_a_full_read_of_nova():
 
 
 def test_findings_that_depend_on_nova_rows_make_the_next_audit_read_them_all():
+    """So do findings that are not confirmed yet."""
     assert what_rests_on([seen(finding())], ()) == ""
     assert what_rests_on([seen(finding(), confirmed=False)], ())
     assert what_rests_on([seen(finding(consumer_uuid="c"))], ())
@@ -195,7 +196,7 @@ def test_a_failed_read_of_nova_drops_the_rows_that_earlier_audits_kept():
     assert kept(last, StateRead(), None, beside) is None
 
 
-def test_a_full_read_of_nova_is_remembered_for_the_next_audits():
+def test_an_audit_that_reads_nova_in_full_saves_the_rows_for_later_audits():
     """The next audits compare their own reads with what is kept."""
     how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)

@@ -163,7 +163,7 @@ def test_a_shared_disk_file_belongs_to_the_guest_with_the_lowest_uuid():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_a_base_image_row_is_reduced_if_files_add_up_to_more_than_used_space():
+def test_a_base_image_is_listed_smaller_if_the_files_exceed_the_used_space():
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),

@@ -199,6 +199,7 @@ def test_raid_copies_in_a_thin_pool_are_listed_in_a_separate_row() -> None:
 
 
 def test_a_whole_thin_pool_of_cinder_is_listed_as_block_storage() -> None:
+    """This includes the free space of the pool."""
     theirs = [replace(v, name=v.name.replace("tpool", "vg0-pool"), parent=v.parent and "vg0-pool") for v in pool(40)]
     assert {kind for kind, *_ in rows_of(*theirs)} == {"block-storage", "free"}
 
@@ -214,7 +215,7 @@ def test_rows_from_recorded_lvm_output_sum_to_the_size_of_the_volume_group(name:
     assert free == {f"vg {found.name}": found.free_bytes for found in groups}
 
 
-def test_sizes_of_thin_volume_rows_match_figures_measured_with_device_mapper() -> None:
+def test_thin_volume_sizes_match_the_sizes_measured_with_device_mapper() -> None:
     """Figures recorded in a VM: 100 MiB were written to one thin disk and 20 MiB to another.
 
     The third disk had 40 MiB. After a snapshot of it, 10 MiB of it were rewritten: 50 MiB for disk and snapshot.
@@ -245,7 +246,6 @@ def test_the_list_of_storage_use_is_empty_if_lvm_cannot_be_read() -> None:
 
 
 def test_rows_sum_to_the_volume_group_size_even_without_nova_or_libvirt_data() -> None:
-    """The same holds if libvirt is unreadable."""
     world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
     for lost in (STATE, LIBVIRT):
         rows = volume_group_rows(without(world, lost))

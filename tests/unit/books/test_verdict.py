@@ -74,7 +74,7 @@ def test_s43_allocations_are_not_judged_if_the_root_provider_is_missing():
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s44_the_ledger_marks_a_correct_allocation_as_agreed():
+def test_s44_a_correct_allocation_causes_no_finding():
     world = recorded(instance(), libvirt=host(domain()))
     assert (verdict_of(world), told(world)) == (Verdict.AGREED, [])
 
@@ -135,7 +135,7 @@ def test_s52_an_allocation_of_an_instance_on_another_host_is_stale():
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
 
 
-def test_s53_unreadable_allocations_cause_only_a_source_unavailable_finding():
+def test_s53_unreadable_allocations_are_reported_only_as_an_unavailable_source():
     world = without(recorded(instance(deleted=True)), PLACEMENT)
     assert told(world) == []
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
@@ -232,7 +232,7 @@ def with_vgpu(*held):
     ],
     ids=["on one child", "on two children", "less than promised", "on no child"],
 )
-def test_vgpus_of_an_instance_are_compared_with_the_sum_over_child_providers(held, expected, place):
+def test_the_vgpus_of_an_instance_are_added_up_over_all_child_providers(held, expected, place):
     row = with_vgpu(*held)
     assert (row.promised, row.verdict, row.provider_key) == (2, expected, place)
 
@@ -292,6 +292,7 @@ def test_the_finding_says_that_vcpu_is_allocated_instead_of_the_requested_pcpu()
 
 
 def test_an_allocation_made_by_cyborg_causes_no_finding():
+    """If nova has an instance with the UUID of the consumer, the allocation is judged as that of the instance."""
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

@@ -78,7 +78,7 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
-def test_published_is_true_only_if_placement_has_the_inventory_of_this_agent(changes, published):
+def test_host_state_is_marked_published_only_if_placement_has_the_inventory(changes, published):
     """A quiet owner has nothing to write, but it is not a dry run."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
@@ -97,7 +97,7 @@ def test_used_and_free_are_null_if_the_usage_of_a_resource_class_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_the_host_state_message_sums_up_ledger_rows_with_the_same_cause():
+def test_host_state_adds_up_the_amounts_that_have_the_same_cause():
     """An amount that no row has is null."""
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
@@ -213,6 +213,7 @@ def test_host_state_has_the_number_of_findings_that_wait_for_a_repair(heal, expe
 
 
 def test_an_oversized_host_state_omits_some_resources_of_child_providers():
+    """The field `resources_left_out` has the number of the omitted resources."""
     child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
     large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
     document = host_state(large, SENDING)

@@ -51,7 +51,7 @@ def test_an_error_about_an_unsupported_object_version_states_both_versions():
     assert "upgrade" in error.message
 
 
-def test_an_object_version_error_without_details_names_the_requested_object():
+def test_the_object_version_error_names_the_requested_object_and_version():
     error = COMPLAINTS.remote("IncompatibleObjectVersion", "no", MANIFEST, {"objname": "MigrationList"})
 
     assert f"MigrationList {MANIFEST['MigrationList']}" in error.message

@@ -15,6 +15,7 @@ def problems_of(*arguments):
 
 
 def test_the_agent_can_tell_which_config_file_set_an_option(tmp_path):
+    """The origin of an option that no file sets is "default"."""
     loaded = load_ours(tmp_path, ALONE + "[DEFAULT]\nreserved_host_disk_mb = 1025\n")
     assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 1025
     assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == str(tmp_path / "stocktake.conf")
@@ -128,7 +129,7 @@ def test_an_unknown_auth_plugin_is_rejected(tmp_path):
     assert "admin_token" in problem
 
 
-def test_auth_options_of_placement_are_read_from_another_section_if_configured(tmp_path):
+def test_auth_options_are_read_from_the_section_that_auth_section_names(tmp_path):
     """`[placement] auth_section` names the section."""
     text = "[agent]\nnova_conf=\n[placement]\nauth_section = cloud\n[cloud]\nauth_type = http_basic\npassword = p\n"
     loaded = load_ours(tmp_path, text)

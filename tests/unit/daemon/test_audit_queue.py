@@ -116,7 +116,7 @@ def test_a_stream_of_requests_delays_an_audit_by_at_most_the_maximum_wait(queue,
     assert taken[9] == ("domain: started",)
 
 
-def test_an_audit_for_an_operator_starts_at_once_and_serves_queued_requests(queue):
+def test_an_audit_for_an_operator_also_serves_the_queued_requests_at_once(queue):
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")
@@ -235,7 +235,7 @@ def test_audits_for_libvirt_events_wait_briefly_but_interval_audits_do_not(queue
     assert queue.take(0) == ("interval",)
 
 
-def test_rpc_requests_soon_after_an_rpc_audit_are_delayed_and_cause_one_audit(queue, clock):
+def test_rpc_requests_after_a_recent_rpc_audit_share_one_delayed_audit(queue, clock):
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3
@@ -275,7 +275,7 @@ def test_an_audit_request_by_rpc_is_not_scheduled_after_the_queue_was_closed(que
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_audits_for_rpc_callers_start_no_later_than_the_time_told_to_the_caller(steps):
+def test_an_rpc_audit_starts_no_later_than_the_caller_was_told(steps):
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None

@@ -36,7 +36,7 @@ def test_every_call_runs_on_the_same_reader_thread(reader):
     assert names == {"reader-disk"}
 
 
-def test_an_exception_in_a_call_reaches_the_caller_and_resets_the_timeout_count(reader, gate):
+def test_an_exception_of_a_call_is_raised_and_resets_the_timeout_count(reader, gate):
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")

@@ -32,7 +32,7 @@ THREE = view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1))
 WORLD = snapshot(**settled_world(placement=THREE))
 
 
-def test_the_finding_shows_the_expected_and_the_recorded_amount_of_the_consumer():
+def test_the_finding_shows_the_expected_and_the_recorded_amount():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "VCPU")
     assert found.expected == f"1 VCPU for instance {I1}"

@@ -134,7 +134,7 @@ def test_the_finding_has_no_delete_command_while_an_instance_is_on_the_node():
     assert "do not delete the row" in found.remedy
 
 
-def test_a_finding_about_an_orphaned_node_keeps_its_digest_if_placement_changes():
+def test_the_digest_of_the_finding_does_not_depend_on_placement():
     one, other = told(DetachedTree(uuid=ROW.uuid)), told(tree(ORPHAN))
     assert one.known != other.known
     assert evidence_digest(one) == evidence_digest(other)
@@ -173,7 +173,7 @@ def test_the_printed_delete_command_works_on_an_sqlite_database(tmp_path):
     assert (gone.deleted, gone.deleted_at is None) == (2, False)
 
 
-def test_the_advice_contains_the_sql_statement_if_database_access_is_missing():
+def test_the_advice_contains_sql_if_the_agent_has_no_access_to_the_database():
     delete = of_database(None)
     assert delete.command is None
     assert "UPDATE compute_nodes SET deleted = id" in delete.words

@@ -71,6 +71,6 @@ def test_an_expected_host_that_never_sent_a_message_counts_as_failed():
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 
-def test_a_host_does_not_fail_the_watch_command_before_its_first_message_is_due():
+def test_a_host_has_not_failed_before_its_first_message_is_due():
     just_begun = cell(expected=expected("compute-9"), began_at=9_999.0)
     assert holding(view(just_begun).rows) == frozenset()

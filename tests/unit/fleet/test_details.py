@@ -39,7 +39,7 @@ def test_the_details_show_the_findings_of_a_host_and_its_resource_amounts():
     assert found["message"].startswith("12s ago, due every 60 s")
 
 
-def test_the_details_show_a_question_mark_for_values_unknown_to_an_older_agent():
+def test_values_that_an_older_agent_does_not_send_are_shown_as_question_marks():
     older = clean(
         severities=None, confirmed=None, unknown=None, leaked=None, missing=None, held_back=None, heal=None,
         guests=None, findings=None, resources=None,

@@ -24,7 +24,7 @@ def test_fields_missing_from_the_message_of_an_older_agent_count_as_unknown():
     assert found.told is Condition.UNRATED
 
 
-def test_the_age_of_the_oldest_finding_is_measured_by_the_clock_of_the_sender():
+def test_a_wrong_clock_of_a_host_does_not_change_the_age_of_its_findings():
     wrong_clock = {"at": "2031-01-01T00:10:00.000Z", "oldest_at": "2031-01-01T00:00:00.000Z"}
     assert seen(broken(**wrong_clock)).oldest_age_s == 600.0
 
@@ -92,6 +92,7 @@ def test_a_message_with_a_value_of_a_wrong_type_is_rejected(changes):
     [({"host": "a\nb"}, "a\\u000ab"), ({"host": 1}, "an unknown sender"), (3, "an unknown sender")],
 )
 def test_a_rejected_message_without_a_host_name_has_an_unknown_sender(document, sender):
+    """Otherwise the sender is the host that the message names."""
     assert sender_of(document) == sender
 
 
@@ -113,7 +114,7 @@ def test_a_host_state_message_with_random_values_is_either_kept_or_rejected(chan
 
 
 @given(JSON)
-def test_random_json_is_rejected_as_the_message_of_an_agent(document):
+def test_a_message_of_random_json_is_rejected(document):
     with pytest.raises(SourceInconsistent):
         host_seen(document, 0.0)
 

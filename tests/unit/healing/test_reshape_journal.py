@@ -48,6 +48,6 @@ def test_a_reshape_that_was_written_to_the_journal_is_read_back_unchanged(sets, 
 
 
 @given(before=JSON, after=JSON)
-def test_an_invalid_reshape_entry_in_the_journal_contains_nothing_to_undo(before, after):
+def test_an_invalid_journal_entry_of_a_reshape_lists_no_changes_to_undo(before, after):
     told = reshape_from(before, after)
     assert told is None or (told.providers, told.consumers) == ((), ())

@@ -34,7 +34,7 @@ def test_a_folder_with_an_invalid_uuid_or_unknown_suffix_belongs_to_no_instance(
         (f"x{U}_disk", None),
     ],
 )
-def test_a_volume_named_after_an_instance_uuid_and_disk_belongs_to_the_instance(name, owner):
+def test_a_volume_name_with_uuid_and_suffix_disk_identifies_its_instance(name, owner):
     assert instance_of_volume(name) == owner
 
 

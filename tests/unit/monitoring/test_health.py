@@ -98,7 +98,8 @@ def test_the_audit_loop_check_warns_in_a_long_audit_and_fails_if_the_loop_died(l
     assert (overall, found["audit_loop"]) == (status, status)
 
 
-def test_a_check_without_a_recent_result_warns_and_so_does_the_overall_status():
+def test_a_check_warns_if_its_last_result_is_too_old():
+    """The overall status warns too."""
     state = after(report())
     assert checks(state, now=300.0, expire_s=300.0)[0] == "pass"
     overall, found = checks(state, now=300.1, expire_s=300.0)
@@ -106,7 +107,8 @@ def test_a_check_without_a_recent_result_warns_and_so_does_the_overall_status():
     assert checks(state, now=1e9, expire_s=None)[0] == "pass"
 
 
-def test_a_reload_resets_the_health_of_a_source_and_keeps_its_failure_count():
+def test_a_reload_drops_the_check_results_but_keeps_the_failure_counts():
+    """So a single failed read after the reload may fail the check of a source."""
     gone = report(source("placement", ok=False))
     state = without_checks(after(gone, gone))
     assert checks(state) == ("pass", {"audit_loop": "pass"})

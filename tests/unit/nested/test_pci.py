@@ -49,7 +49,8 @@ def writes(decision, address: str) -> list:
     return [w for w in decision.plan.writes if getattr(w, "provider_uuid", None) == uuid(f"child-{address}")]
 
 
-def test_s116_each_pci_device_has_a_provider_and_vfs_of_a_pf_share_a_provider():
+def test_s116_all_vfs_of_a_pf_share_one_pci_provider():
+    """Every other PCI device has a provider of its own."""
     chosen = pci_settings(
         {"vendor_id": "10de", "traits": "HW_GPU_API_VULKAN,CUSTOM_GPU,purple"},
         {"address": "0000:81:02.0", "product_id": "1563", "one_time_use": True},
@@ -122,7 +123,7 @@ def test_s123_a_device_removed_from_device_spec_keeps_its_provider_while_used():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_the_total_of_a_removed_device_falls_only_to_the_used_amount():
+def test_s123_a_device_removed_from_device_spec_keeps_only_its_used_amount():
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -210,7 +211,7 @@ def test_s128c_a_pci_provider_keeps_its_total_if_its_allocated_device_vanishes()
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
 
 
-def test_a_takeover_replaces_all_traits_of_a_pci_provider_of_nova_compute():
+def test_a_takeover_leaves_only_the_traits_of_the_agent_on_a_pci_provider():
     theirs = child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, "OWNER_NOVA", "CUSTOM_OLD"}))
     rooted = root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}))
     there = view(providers=(rooted, theirs))
@@ -368,7 +369,7 @@ def licensed(there, *allocations, devices=(), **tags):
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 
 
-def test_a_class_from_provider_yaml_is_not_mistaken_for_the_pci_device_class():
+def test_an_inventory_from_provider_yaml_is_not_mistaken_for_a_pci_device():
     there = child(GPU, LICENSE, inventory(T4, 1))
     used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
     assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})

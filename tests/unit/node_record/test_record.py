@@ -149,6 +149,7 @@ def test_s18_a_saved_compute_node_record_keeps_the_number_of_failed_builds():
 )
 @pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
 def test_s67_a_configured_ratio_overrides_the_ratio_in_the_node_record(name, configured, before, after):
+    """The initial ratio is used if neither of them is set."""
     field = f"{name}_ratio"
     chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
     found = saved(world_of(stored(**{field: before})), chosen)
@@ -198,7 +199,7 @@ GUESTS = st.lists(
 
 
 @given(GUESTS, GUESTS)
-def test_a_saved_node_record_needs_no_write_in_the_next_audit(before, after):
+def test_a_saved_node_record_is_not_written_again_for_the_same_guests(before, after):
     record = stored(memory_mib=1)
     for guests in (before, after, after):
         found = saved(world_of(record, *guests))
@@ -320,10 +321,10 @@ def test_the_agent_writes_nothing_if_another_provider_has_the_node_name():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_the_note_about_the_compute_node_row_says_if_the_agent_writes_it(role, kind, said):
+def test_the_compute_node_note_says_if_the_agent_writes_the_record(role, kind, said):
     """It depends on the role and on the source of nova's state."""
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_a_note_about_the_compute_node_row_says_that_nova_cannot_be_read():
+def test_the_compute_node_note_says_if_nova_cannot_be_read():
     assert "while the cloud's state cannot be read" in record_note(settings(), failed(STATE).value)

@@ -56,7 +56,7 @@ def test_a_read_of_placement_requests_the_records_of_new_and_changed_consumers()
     assert asked == ["b", "d"]
 
 
-def test_reading_many_new_consumers_is_spread_over_several_placement_reads():
+def test_the_records_of_many_new_consumers_are_read_a_few_at_a_time():
     nobody, _ = looked(NO_CONSUMERS, {})
     generations = dict.fromkeys("abcde", 1)
     look, asked, turns = nobody, [], []
@@ -77,7 +77,7 @@ def test_all_consumer_records_are_requested_if_no_limit_is_set():
     assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
-def test_consumer_records_are_read_in_rotation_by_descending_generation():
+def test_consumers_with_the_highest_generation_are_read_first_in_each_round():
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
     look, order = NO_CONSUMERS, []
     for _ in range(8):

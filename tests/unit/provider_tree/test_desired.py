@@ -120,6 +120,7 @@ FROZEN = {
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), FROZEN.values(), ids=FROZEN.keys())
 def test_an_inventory_stays_unchanged_if_its_source_is_unusable(world, chosen, expected):
+    """The plan names the reason."""
     wanted = wanted_root(decided(world, chosen))
     assert {f.name: f.why for f in wanted.frozen} == expected
     assert {i.resource_class for i in wanted.inventories}.isdisjoint(expected)
@@ -194,7 +195,7 @@ DOUBTS = {
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
 def test_a_reserved_amount_is_lowered_only_if_all_needed_sources_were_read(world, chosen, expected):
-    """Use outside nova is the use by guests and volumes that nova does not know."""
+    """An unread source may hide guests and volumes that nova does not know."""
     assert reserves(decided(world, chosen)) == expected
 
 
@@ -230,7 +231,7 @@ CARDS_AND_SEV = dataclasses.replace(
 )
 
 
-def test_s94_the_tree_of_a_host_without_resources_is_a_root_without_inventories():
+def test_s94_a_host_without_resources_gets_only_an_empty_root_provider():
     """Totals of 0 are left out, since Placement refuses them."""
     empty = encrypting(x86(machine(sev=SevLimits(max_guests=0, max_es_guests=0))), sev="Y", sev_es="Y")
     nothing = dataclasses.replace(

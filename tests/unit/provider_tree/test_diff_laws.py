@@ -208,7 +208,7 @@ def told(plan: Plan, one: str) -> frozenset[str]:
 
 
 @given(worlds())
-def test_law_1_the_plan_sets_each_managed_value_or_says_what_prevents_it(world):
+def test_law_1_a_plan_reaches_every_wanted_value_or_says_why_it_cannot(world):
     plan = diff(world.wanted, world.view())
     then = {p.uuid: p for p in carried_out(plan, world)}
     before = {p.uuid: p for p in world.providers}
@@ -256,7 +256,7 @@ def test_law_1_from_microversion_1_37_each_provider_gets_its_planned_parent(worl
 
 
 @given(worlds())
-def test_law_1_before_microversion_1_37_no_provider_gets_a_different_parent(world):
+def test_law_1_before_microversion_1_37_only_root_providers_get_a_new_parent(world):
     world = dataclasses.replace(world, reparents=False)
     plan = diff(world.wanted, world.view())
     standing = {p.uuid: p for p in world.providers}
@@ -277,7 +277,7 @@ def test_law_2_a_tree_that_equals_the_wanted_tree_needs_no_write(world):
 
 
 @given(worlds())
-def test_writes_of_one_provider_are_adjacent_and_deletes_are_last(world):
+def test_all_writes_to_one_provider_are_adjacent_and_deletes_come_last(world):
     writes = diff(world.wanted, world.view()).writes
     deletes = [n for n, write in enumerate(writes) if isinstance(write, DeleteProvider)]
     assert deletes == list(range(len(writes) - len(deletes), len(writes)))
@@ -292,7 +292,7 @@ def test_writes_of_one_provider_are_adjacent_and_deletes_are_last(world):
 
 
 @given(worlds())
-def test_writes_of_a_parent_precede_the_writes_of_its_children(world):
+def test_a_parent_provider_is_written_before_its_children(world):
     writes = diff(world.wanted, world.view()).writes
     first = {}
     for n, write in enumerate(writes):

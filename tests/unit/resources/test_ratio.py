@@ -16,6 +16,7 @@ NEW = snapshot()
     ids=["s97 kept", "s97 configured", "s98 initial", "configured", "as MariaDB keeps it"],
 )
 def test_s97_s98_a_configured_ratio_overrides_the_ratio_in_placement(world, configured, expected):
+    """The initial ratio is used if neither of them exists."""
     assert ratio(RatioPolicy(configured=configured, initial=4.0), world, "VCPU") == expected
 
 

@@ -40,7 +40,7 @@ def test_a_log_line_omits_fields_without_value_and_shows_empty_lists_as_a_dash()
     assert message("t", {"a": None, "b": "", "c": (), "d": 0, "e": False}) == "t c=- d=0 e=False"
 
 
-def test_advice_in_words_is_not_logged_if_the_line_contains_a_command():
+def test_a_log_line_with_a_fix_command_omits_the_advice_in_words():
     assert message("t", {"remedy": "heal it", "fix": "stocktake heal"}) == 't fix="stocktake heal"'
     assert message("t", {"remedy": "wait"}) == "t remedy=wait"
 
@@ -84,7 +84,7 @@ def test_a_log_line_suggests_the_explain_command_if_the_fix_is_too_long():
     assert parts(line)["fix"] == "stocktake explain 95a20332"
 
 
-def test_a_log_line_with_ten_changed_options_is_logged_in_full():
+def test_a_log_line_is_not_shortened_if_it_lists_ten_changed_options():
     changed = "; ".join(f"[group] some_option_{number}: {number} -> {number + 1}" for number in range(10))
     assert parts(message("configuration reloaded", {"changed": changed, "duration_ms": 38}))["changed"] == changed
 

@@ -51,6 +51,7 @@ ASLEEP = {
 
 @pytest.mark.parametrize(("power", "dedicated", "siblings", "expected"), ASLEEP.values(), ids=ASLEEP.keys())
 def test_the_hyperthreading_trait_is_not_cleared_while_a_dedicated_cpu_is_off(power, dedicated, siblings, expected):
+    """The siblings of a CPU that nova switched off are not visible."""
     asleep = dataclasses.replace(host(), capabilities=capable(), cells=(cell(0, *siblings),), cpus=SLEEPING)
     chosen = settings(cpu_power_management=power, cpu_dedicated_set=dedicated)
     assert hyperthreading.wish(snapshot(libvirt=asleep), chosen) == expected

@@ -39,7 +39,7 @@ def vcpus(amount, suffix=""):
         (48, 4.0, False),
     ],
 )
-def test_the_why_command_warns_if_placement_may_refuse_an_exact_fit(total, ratio, is_refused):
+def test_the_why_command_warns_if_rounding_may_make_an_exact_fit_fail(total, ratio, is_refused):
     """The database of Placement multiplies the total by the ratio, and rounding may make the product too small."""
     most = round(total * ratio)
     tree = answer(vcpus(most), world=[host(total=total, ratio=ratio)])
@@ -48,7 +48,7 @@ def test_the_why_command_warns_if_placement_may_refuse_an_exact_fit(total, ratio
     assert answer(vcpus(most - 1), world=[host(total=total, ratio=ratio)]).caveats == ()
 
 
-def test_the_advised_ratio_is_sufficient_in_single_and_in_double_precision():
+def test_the_advised_ratio_is_large_enough_despite_rounding_in_placement():
     tree = answer(vcpus(7), world=[host(total=5, ratio=1.0)])
     ratio = next(r.number for r in tree.obstacles[0].remedies if r.kind.value == "ratio")
     assert ratio == 1.4001
@@ -66,6 +66,7 @@ DISK = RequestGroup(resources=(("DISK_GB", 1),))
 
 
 def test_the_why_command_warns_that_placement_may_offer_only_one_suitable_host():
+    """This happens if only sharing providers serve the unnumbered group of the request."""
     world = [host(ratio=1.0, **SHARED), NFS]
     assert "may offer only one of the hosts that fit" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
     assert answer(DISK, world=[host(ratio=1.0, **SHARED), NFS]).caveats == ()

@@ -98,7 +98,7 @@ def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> T
 
 
 @given(st.integers(0, 2**32))
-def test_an_advised_change_removes_the_obstacle_for_which_it_is_advised(seed):
+def test_following_the_advice_for_an_obstacle_removes_that_obstacle(seed):
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -109,7 +109,7 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 
 @given(st.integers(0, 2**32))
-def test_an_advised_change_removes_all_obstacles_from_the_same_inventory(seed):
+def test_following_the_advice_leaves_no_obstacle_of_the_same_inventory(seed):
     """``why`` does not advise more room where max_unit refuses the amount anyway."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():
@@ -125,7 +125,7 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_a_reported_missing_trait_stays_missing_after_any_other_advised_change(seed):
+def test_a_reported_missing_trait_still_blocks_after_any_other_advised_change(seed):
     """``why`` names a missing trait of the unnumbered group only where it still refuses after every other change."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
@@ -166,7 +166,7 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_an_advised_in_tree_value_removes_the_obstacle_caused_by_in_tree():
+def test_following_the_advice_about_in_tree_removes_that_obstacle():
     """A provider said to be outside the tree is outside; the advised tree, or no in_tree at all, lifts the obstacle."""
     tried = Counter()
     for seed in range(150):

@@ -15,7 +15,7 @@ def test_each_request_may_use_its_full_timeout_if_no_common_limit_is_set():
 
 
 @pytest.mark.parametrize(("used", "left", "is_over"), [(0.0, 30.0, False), (20.0, 10.0, False), (29.9, 0.1, True)])
-def test_all_unanswered_requests_together_have_one_time_limit(used, left, is_over):
+def test_all_requests_without_an_answer_share_one_time_limit(used, left, is_over):
     unanswered = UnansweredTime(30.0)
     unanswered.used(used)
     assert unanswered.left_s == pytest.approx(left)
@@ -29,7 +29,7 @@ def test_the_remaining_time_is_zero_after_the_time_limit_was_exceeded():
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_only_unanswered_requests_use_up_the_time_limit_of_a_command():
+def test_answered_requests_do_not_reduce_the_time_limit_of_a_command():
     """All requests of a command that get no answer share one limit."""
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from agent.sources.libvirt.late_capabilities import LateAnswers
 
 
-def test_late_libvirt_data_triggers_an_audit_only_while_the_agent_listens():
+def test_late_libvirt_data_triggers_audits_only_between_start_and_stop():
     late, reasons = LateAnswers(), []
     late.report("before")
     late.start(reasons.append)

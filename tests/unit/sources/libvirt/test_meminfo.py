@@ -28,7 +28,7 @@ def test_used_memory_is_unknown_if_free_exceeds_total():
     assert parse_used_mib(TEXT, 1024) is None
 
 
-def test_used_memory_is_read_from_file_meminfo_in_the_given_folder(tmp_path):
+def test_used_memory_is_read_from_the_meminfo_file_in_the_given_folder(tmp_path):
     assert used_mib(tmp_path, 8192) is None
     (tmp_path / "meminfo").write_text(TEXT)
     assert used_mib(tmp_path, 8192) == 4608
