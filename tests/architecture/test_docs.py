@@ -117,7 +117,7 @@ def _differences() -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize(("numbers", "tests"), _differences())
-def test_each_row_of_differences_md_names_an_existing_test(numbers: str, tests: list[str]):
+def test_each_row_of_differences_md_refers_to_an_existing_test(numbers: str, tests: list[str]):
     assert tests, f"row {numbers} names no test"
     for named in tests:
         path, *inside = named.split("::")
@@ -125,6 +125,6 @@ def test_each_row_of_differences_md_names_an_existing_test(numbers: str, tests: 
         assert f"def {inside[-1]}(" in (ROOT / path).read_text(), f"{named} is missing"
 
 
-def test_every_row_of_differences_md_is_parsed():
+def test_the_parser_of_differences_md_finds_every_row_of_the_table():
     lines = (ROOT / "docs/differences.md").read_text().splitlines()
     assert len(_differences()) == sum(line.startswith("| ") for line in lines) - len(("the head", "the line below it"))

@@ -187,7 +187,7 @@ def plant_allocations(host: AgentHost, placement: Rest) -> None:
 
 
 @pytest.mark.parametrize("name", LOSSES + (MORE_LOSSES if os.environ.get("STOCKTAKE_LOST_SOURCES") == "all" else ()))
-def test_a_lost_source_makes_exactly_its_dependent_findings_unknown(stage, name, record_property):
+def test_only_findings_that_need_a_lost_source_become_unknown(stage, name, record_property):
     source, lose, bring_back = stage.losses()[name]
     watcher = Watcher(stage.host, {id_: f["code"] for id_, f in stage.seen.items()}, stage.metrics)
     try:

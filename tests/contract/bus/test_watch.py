@@ -317,7 +317,7 @@ def other_broker(tmp_path_factory):
         yield started
 
 
-def test_watch_reports_a_dead_broker_and_keeps_the_rows_of_its_hosts(broker, other_broker, folder):
+def test_watch_reports_a_dead_broker_and_still_lists_the_hosts_of_that_broker(broker, other_broker, folder):
     cells = [
         f"--cell=one={configured(folder, broker.url, 'one')}",
         f"--cell=two={configured(folder, other_broker.url, 'two')}",

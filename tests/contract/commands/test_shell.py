@@ -110,7 +110,7 @@ def test_config_check_exits_0_for_a_valid_configuration_file(config):
     }  # fmt: skip
 
 
-def test_config_check_prints_notes_about_a_dubious_device_spec_and_exits_0(config):
+def test_config_check_exits_0_and_prints_notes_about_a_suspicious_device_spec(config):
     path = config(RIGHT + '[pci]\ndevice_spec = {{"vendor": "10de"}}\n')
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout) == (0, f"no mistakes found in {path}; nothing was contacted\n")

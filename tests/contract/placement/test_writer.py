@@ -300,7 +300,7 @@ def test_the_writer_sends_no_request_for_an_empty_plan(rest, writer):
     assert seen == []
 
 
-def test_the_result_of_the_writer_contains_the_number_of_sent_requests(rest, writer):
+def test_the_writer_returns_the_number_of_requests_that_it_sent(rest, writer):
     uuid = new_uuid()
     with rest.watched() as seen:
         applied = writer.apply(Plan(writes=(creation(uuid), inventories(uuid, VCPU))), never)
@@ -362,7 +362,7 @@ def test_s142_removal_of_a_used_resource_class_fails_but_earlier_writes_persist(
 
 
 @pytest.mark.parametrize("fault", [LoseAnswer(), Refuse(), Answer(503), Answer(200, b"<html>")])
-def test_a_write_without_a_valid_response_is_sent_only_once(rest, tmp_path, fault):
+def test_a_write_is_not_repeated_if_placement_gives_no_valid_response(rest, tmp_path, fault):
     uuid = rest.make_provider()
     sent = []
     script = on_write(1, fault)

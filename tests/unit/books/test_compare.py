@@ -172,7 +172,7 @@ def test_disk_gb_allocated_to_a_volume_backed_instance_is_a_difference():
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
 
-def test_an_allocated_class_that_the_flavor_lacks_is_marked_as_unknown():
+def test_an_allocated_class_cannot_be_compared_if_the_flavor_lacks_it():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -257,7 +257,7 @@ def record_of(**elsewhere):
     ],
     ids=["record not read yet", "served by a sharing provider", "another amount", "served by nobody"],
 )
-def test_disk_gb_on_a_sharing_provider_is_compared_with_the_disk_of_the_flavor(records, expected):
+def test_disk_gb_held_on_a_sharing_provider_is_compared_with_the_flavor(records, expected):
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 

@@ -74,7 +74,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
-def test_a_guest_that_nova_does_not_have_on_this_host_counts_as_foreign(world):
+def test_a_guest_without_a_nova_instance_on_this_host_counts_as_unknown_to_nova(world):
     kept = written(world)
     expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
     assert lines(kept.held) == lines(kept.unmanaged) == expected
@@ -120,7 +120,7 @@ def test_allocated_amounts_are_not_counted_as_use_unknown_to_nova():
     ("lost", "unknown"),
     [(STATE, "state_known"), (LIBVIRT, "host_known"), (PLACEMENT, "recorded_known")],
 )
-def test_amounts_of_an_unreadable_source_are_absent_and_marked_as_unknown(lost, unknown):
+def test_the_ledger_has_no_amounts_from_a_source_that_could_not_be_read(lost, unknown):
     kept = written(without(WORLD, lost))
     flags = {"state_known": True, "host_known": True, "recorded_known": True, unknown: False}
     assert {name: getattr(kept, name) for name in flags} == flags
@@ -149,7 +149,7 @@ def test_expected_usage_is_taken_from_libvirt_domains_if_nova_is_not_read():
     }
 
 
-def test_expected_allocations_are_unknown_if_nova_and_libvirt_are_both_unread():
+def test_nova_amounts_are_unknown_if_neither_nova_nor_libvirt_could_be_read():
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()

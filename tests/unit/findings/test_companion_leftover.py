@@ -62,7 +62,7 @@ def recorded(name, consumer_type):
 
 
 @pytest.mark.parametrize("role", Role)
-def test_an_allocation_that_stocktake_made_for_an_old_host_uuid_is_reported(role):
+def test_an_allocation_that_the_agent_made_under_an_old_host_uuid_is_reported(role):
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy

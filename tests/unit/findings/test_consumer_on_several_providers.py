@@ -79,7 +79,7 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )
-def test_the_remedy_of_the_finding_removes_the_allocation_on_the_wrong_host(nova, there, never):
+def test_the_suggested_command_removes_the_allocation_on_the_wrong_host(nova, there, never):
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy

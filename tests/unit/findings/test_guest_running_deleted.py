@@ -63,7 +63,7 @@ def test_a_running_guest_of_a_deleted_instance_is_reported_under_every_policy(po
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 
-def test_the_allocation_is_not_reported_as_leaked_while_the_guest_exists():
+def test_a_deleted_instance_has_no_leaked_allocation_while_its_guest_exists():
     world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
     assert len(findings(world, CODE)) == 1
     assert findings(world, "allocation-leaked") == ()
@@ -87,5 +87,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_guest_is_reported_only_if_its_instance_is_certainly_deleted(world):
+def test_a_guest_is_reported_only_if_nova_certainly_deleted_its_instance(world):
     assert findings(world, CODE) == ()

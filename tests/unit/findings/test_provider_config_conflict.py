@@ -22,6 +22,6 @@ def test_s130_the_finding_names_both_files_with_line_numbers():
     assert "SIGHUP" in found.remedy
 
 
-def test_an_entry_for_all_nodes_does_not_conflict_with_an_entry_for_one_node():
+def test_a_provider_config_for_all_nodes_does_not_conflict_with_one_for_a_node():
     every = ProviderEntry(origin="a.yaml:4", uuid=COMPUTE_NODE, inventories=(inventory("CUSTOM_A", 1),))
     assert findings(snapshot(), CODE, settings(provider_entries=(every, BY_NAME))) == ()

@@ -14,7 +14,7 @@ def test_the_title_shows_how_many_expected_hosts_have_sent_a_message():
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected hosts seen  2026-11-22 03:11:07 UTC"
 
 
-def test_the_fleet_title_shows_how_many_reporting_hosts_are_not_expected():
+def test_the_fleet_title_shows_the_number_of_unexpected_hosts():
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected hosts seen, 1 unexpected host" in title(found)
 
@@ -44,7 +44,7 @@ def test_the_numbers_of_hosts_in_each_condition_add_up_to_all_hosts():
     assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
 
 
-def test_the_fleet_totals_list_leaked_and_missing_amounts_and_held_back_writes():
+def test_the_fleet_totals_show_leaked_and_missing_amounts_and_postponed_writes():
     leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
     found = view(
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))

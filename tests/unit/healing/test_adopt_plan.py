@@ -70,7 +70,7 @@ def guards(given: AdoptFacts, chosen=None) -> list[str]:
     return sorted({refusal.guard for refusal in plan.refusals})
 
 
-def test_adopt_plans_nothing_if_uuid_and_provider_names_and_nova_record_agree():
+def test_adopt_plans_no_step_if_names_and_uuids_of_the_host_agree_everywhere():
     plan = adoption(facts(), settings())
     assert (plan.steps, plan.refusals) == ((), ())
     assert "agree on the host's uuid and names" in plan.notes[0]
@@ -209,7 +209,7 @@ def test_adopt_is_refused_if_nova_has_another_compute_node_row_for_this_host():
     assert guards(given) == ["row"]
 
 
-def test_the_instances_guard_refuses_adopt_if_an_instance_has_the_old_node_name():
+def test_adopt_is_refused_while_an_instance_in_nova_has_the_old_node_name():
     old = stored(hypervisor_hostname="old-name")
     assert guards(renamed(state=with_record(old, instance(node="old-name")))) == ["instances"]
     assert guards(renamed(state=with_record(old, instance(node=NODE)))) == []

@@ -27,13 +27,13 @@ def test_the_plan_of_an_agent_beside_nova_compute_mentions_no_disk_gb_update():
     assert [note for note in plan.notes if "publishes" in note] == []
 
 
-def test_adopt_plans_no_steps_if_the_disk_store_has_not_changed():
+def test_adopt_plans_no_step_if_the_guest_disk_store_is_unchanged():
     plan = store_adoption(store(snapshot(placement=HELD), on_disk(300), before=mark(300)), settings(), FILE)
     assert (plan.steps, plan.refusals) == ((), ())
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_adopt_refuses_a_guest_disk_store_that_is_in_ceph_or_unreadable():
+def test_adopt_is_refused_if_the_guest_disks_are_in_ceph_or_cannot_be_read():
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "was not read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")

@@ -74,7 +74,7 @@ def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_only_the_most_important_findings_keep_their_texts_if_many_are_saved(monkeypatch):
+def test_only_the_most_important_findings_are_saved_with_all_their_details(monkeypatch):
     """The more severe finding comes first, and of two equally severe findings the older one."""
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
@@ -96,7 +96,7 @@ def test_only_the_most_important_findings_keep_their_texts_if_many_are_saved(mon
         {"booked": [["c", "VCPU", "many", None, None, False]]},
     ],
 )
-def test_a_finding_whose_text_cannot_be_read_is_kept_without_the_text(tmp_path, caplog, damage):
+def test_a_saved_finding_with_unreadable_details_is_loaded_without_its_details(tmp_path, caplog, damage):
     FindingsFile(str(tmp_path)).save(History(sightings=(sighting(FINDING),)))
     path = tmp_path / "findings.json"
     document = json.loads(path.read_text())
@@ -108,7 +108,7 @@ def test_a_finding_whose_text_cannot_be_read_is_kept_without_the_text(tmp_path, 
     assert f"the text of finding {FINDING.id} is lost" in warning.error
 
 
-def test_a_saved_finding_is_rejected_if_its_text_describes_another_finding(tmp_path):
+def test_a_saved_finding_is_rejected_if_its_details_belong_to_another_finding(tmp_path):
     other = dataclasses.replace(FINDING, subject="another")
     (row,) = rows_of((sighting(FINDING),))
     (foreign,) = rows_of((sighting(other),))
@@ -199,7 +199,7 @@ def test_a_restart_resets_the_audit_count_of_a_finding_missing_in_the_report(tmp
     ("status", "lasts"),
     [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
 )
-def test_a_saved_source_outage_is_dropped_if_the_last_report_says_it_ended(tmp_path, status, lasts):
+def test_a_saved_source_outage_is_dropped_if_the_last_report_shows_its_end(tmp_path, status, lasts):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)
@@ -208,7 +208,7 @@ def test_a_saved_source_outage_is_dropped_if_the_last_report_says_it_ended(tmp_p
 
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
-def test_the_last_report_decides_since_when_nova_compute_has_been_alive(tmp_path, alive_since):
+def test_how_long_nova_compute_has_been_alive_is_read_from_the_last_report(tmp_path, alive_since):
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)

@@ -85,7 +85,7 @@ def test_earlier_changes_are_not_counted_again_if_the_journal_was_missing(tmp_pa
     assert tail.read() == JournalCounts(open_entries=1)
 
 
-def test_an_emptied_journal_has_no_unfinished_changes(tmp_path):
+def test_unfinished_changes_are_forgotten_if_the_journal_file_is_emptied(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     assert tail.read() == JournalCounts(open_entries=1)

@@ -55,7 +55,7 @@ def test_a_cached_function_rejects_keyword_arguments(wrapper):
         total(number=1)
 
 
-def test_the_cache_returns_the_right_result_if_another_call_comes_in_between():
+def test_a_cached_call_returns_its_own_result_if_another_call_interrupts_it():
     """As if another thread called the function while the cached arguments are compared with the new ones."""
 
     @for_equal_arguments

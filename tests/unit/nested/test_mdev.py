@@ -96,12 +96,12 @@ def test_the_configured_mdev_types_determine_the_inventory_of_each_card(types, e
     assert totals(tree_of(snapshot(libvirt=CARDS), settings(mdev_types=tuple(types)))) == expected
 
 
-def test_a_full_card_still_offers_its_existing_mediated_devices():
+def test_a_vgpu_card_that_can_create_no_more_mdevs_offers_its_existing_mdevs():
     made = with_devices(made=mdevs(GPU_06, "nvidia-11", 3))
     assert totals(tree_of(snapshot(libvirt=made), ONE_TYPE)) == {GPU_06: {"VGPU": 3}}
 
 
-def test_a_non_pci_card_is_published_only_if_the_configuration_names_it():
+def test_a_non_pci_mdev_card_gets_a_provider_only_if_the_configuration_names_it():
     made = with_devices(card("mtty_mtty", mtty_2=24), card("css_0_0_0042", vfio_ccw_io=1))
     default = settings(mdev_types=(mdev_type("mtty-2"),))
     assert totals(tree_of(snapshot(libvirt=made), default)) == {}

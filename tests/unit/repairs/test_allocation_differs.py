@@ -60,7 +60,7 @@ def test_heal_does_not_change_the_cpu_class_if_only_the_image_may_pin_the_cpus()
     assert "the image property hw_cpu_policy may be the cause" in declined(scene(held, numa=PINNED))
 
 
-def test_the_repair_declines_if_the_vcpus_in_libvirt_differ_from_the_flavor():
+def test_heal_changes_nothing_if_libvirt_and_the_flavor_have_different_vcpus():
     made = scene({**RIGHT, "VCPU": 3})
     domains = (facts.domain("i1", vcpus=3),)
     host = dataclasses.replace(made.snapshot.host, value=facts.host(*domains))
@@ -69,8 +69,8 @@ def test_the_repair_declines_if_the_vcpus_in_libvirt_differ_from_the_flavor():
     assert "the guest in libvirt does not have the flavor's number of VCPU" in declined(again)
 
 
-def test_heal_does_nothing_if_nova_compute_disagrees_about_dedicated_cpus():
-    """This holds in role companion; in role owner heal repairs the allocation."""
+def test_heal_changes_nothing_if_nova_compute_and_agent_disagree_on_pinned_cpus():
+    """This holds in role companion (beside nova-compute); in role owner heal repairs the allocation."""
     made = scene({**RIGHT, "VCPU": 3}, role=Role.COMPANION)
     root = facts.root(*(facts.inventory(name, 100) for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")))
     view = dataclasses.replace(made.snapshot.placement.value, providers=(root,))

@@ -81,7 +81,7 @@ LABEL_NAMES = {
 
 
 @pytest.mark.parametrize(("labels", "expected"), LABEL_NAMES.items())
-def test_pmem_labels_that_map_to_the_same_resource_class_are_added_up(labels, expected):
+def test_pmem_namespaces_of_labels_with_the_same_resource_class_are_added_up(labels, expected):
     chosen = settings(
         pmem_labels=tuple(PmemLabel(label=name, namespaces=(f"ns_{n}",)) for n, name in enumerate(labels))
     )

@@ -77,7 +77,7 @@ def test_a_disk_named_after_an_instance_that_is_not_on_this_host_is_orphaned() -
     assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
 
 
-def test_a_disk_named_after_an_instance_has_an_unknown_owner_without_nova_data() -> None:
+def test_the_owner_of_an_instance_disk_is_unknown_if_nova_could_not_be_read() -> None:
     guests = VolumeOwners(
         instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),)
     )
@@ -192,7 +192,7 @@ def shares(*found: Volume, guests: VolumeOwners = GUESTS) -> dict[str, tuple[Own
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
 
-def test_thin_pool_space_beyond_the_virtual_sizes_of_guest_disks_is_free() -> None:
+def test_space_of_a_thin_pool_is_free_if_its_guest_disks_can_never_fill_it() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),
@@ -228,7 +228,7 @@ def test_the_raid_copies_of_the_data_of_a_thin_pool_are_not_free_space() -> None
     }
 
 
-def test_the_size_of_a_thin_snapshot_is_added_to_that_of_its_origin_volume() -> None:
+def test_a_thin_snapshot_is_counted_with_the_volume_from_which_it_was_made() -> None:
     disk = f"{HERE}_disk"
     inside = (thin(disk, 20), thin("before-upgrade", 20, origin=disk), thin("again", 5, origin="before-upgrade"))
     rows = said(owners(snapshot(*pool("tpool", 50, *inside)), GUESTS))
@@ -297,7 +297,7 @@ guests = st.builds(
 
 
 @given(worlds, guests, st.booleans())
-def test_every_byte_of_the_lvm_volumes_has_exactly_one_owner(
+def test_every_byte_of_the_lvm_volumes_is_counted_for_exactly_one_owner(
     found: list[Volume], who: VolumeOwners, libvirt: bool
 ) -> None:
     world = snapshot(*found) if libvirt else without_libvirt(snapshot(*found))

@@ -50,5 +50,5 @@ def test_a_write_delay_above_ten_seconds_is_replaced_by_a_random_delay():
 
 
 @given(st.floats(0.0, 10.0), st.integers(0, 100), ROUNDS, DRAWS)
-def test_a_periodic_audit_delays_its_first_write_by_at_most_ten_seconds(before, conflicts, well_after_s, random01):
+def test_a_periodic_audit_waits_at_most_ten_seconds_before_its_first_write(before, conflicts, well_after_s, random01):
     assert 0.0 <= hold_s(before, conflicts, well_after_s, random01) <= 10.0

@@ -59,6 +59,6 @@ def test_there_is_no_note_about_a_supported_or_unrelated_extra_spec(key, text):
     assert notes(**{key: text}) == ()
 
 
-def test_extra_specs_of_several_request_groups_are_named_in_one_sorted_note():
+def test_one_note_lists_the_extra_specs_of_all_request_groups_in_sorted_order():
     (line,) = notes(**{"resources2:VGPU": "1", "resources1:VGPU": "1"})
     assert line.startswith("extra specs resources1:VGPU, resources2:VGPU: ")

@@ -58,7 +58,7 @@ def test_the_page_shows_question_marks_as_amounts_if_no_source_was_read():
     assert "0 " not in sentence.text.replace("30 s", "")
 
 
-def test_the_page_says_when_wasted_or_double_booked_capacity_was_first_seen():
+def test_the_page_says_when_wasted_or_twice_sold_capacity_was_first_seen():
     _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)",)
@@ -93,7 +93,7 @@ def test_the_list_of_causes_says_why_a_cause_cannot_be_checked_now():
     assert {row[6] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
 
-def test_the_page_lists_changes_that_are_newer_than_its_numbers():
+def test_the_page_notes_which_changes_are_too_new_for_its_numbers():
     late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
     (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
     named = "heal 9a11aa55 at 2026-11-22 03:11:30 UTC"

@@ -137,6 +137,6 @@ def test_damaged_device_xml_is_either_parsed_or_rejected_as_inconsistent(xml):
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_text_that_is_not_xml_raises_the_error_about_an_inconsistent_source(text):
+def test_parsing_a_node_device_from_invalid_xml_raises_source_inconsistent(text):
     with pytest.raises(SourceInconsistent):
         parse_node_device(text)

@@ -165,7 +165,7 @@ def test_a_thin_pool_is_parsed_with_its_fill_percentages_and_mapped_bytes() -> N
     )
 
 
-def test_a_thin_pool_percentage_is_parsed_as_none_if_the_report_has_no_value() -> None:
+def test_the_fill_percentage_of_a_thin_pool_is_none_if_lvm_reports_no_value() -> None:
     pools = parse_storage(recorded("every_kind.lvs.json"), parse_groups(recorded("every_kind.vgs.json"))).thin_pools
     (pool,) = pools
     assert (pool.path, pool.size_bytes, pool.metadata_bytes) == ("vg0/tpool", 50 * EXTENT, EXTENT)
