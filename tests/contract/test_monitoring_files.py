@@ -42,7 +42,7 @@ def test_promtool_accepts_the_alert_rules():
     assert (code, "31 rules found" in text) == (0, True), text
 
 
-def test_each_alert_rule_passes_promtool_tests_for_firing_and_for_silence():
+def test_promtool_tests_each_alert_rule_in_a_firing_and_in_a_silent_case():
     files = ("stocktake.test.yaml", "stocktake-day.test.yaml")
     code, text = said("promtool", "test", "rules", *files)
     assert (code, text.count("SUCCESS")) == (0, len(files)), text

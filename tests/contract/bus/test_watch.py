@@ -127,7 +127,7 @@ def test_pressing_the_all_hosts_key_in_watch_also_shows_hosts_in_state_clean(sho
     shown.shows("1-5 of 5")
 
 
-def test_pressing_the_sort_key_in_the_watch_screen_selects_the_next_order(shown):
+def test_each_press_of_the_sort_key_in_watch_sorts_the_hosts_in_another_order(shown):
     for sort in ("host", "age", "leaked", "free", "worst"):
         shown.send(b"s")
         shown.shows(f"sort: {sort}")
@@ -244,7 +244,7 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_the_watch_command_exits_with_3_only_if_a_host_meets_a_given_condition(broker, folder, fail_on, code):
+def test_watch_exits_with_3_if_a_host_has_a_state_given_in_the_fail_on_option(broker, folder, fail_on, code):
     """The command runs with `--once`."""
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)

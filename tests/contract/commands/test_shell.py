@@ -324,7 +324,7 @@ def test_stocktake_prints_its_help_without_importing_heavy_libraries():
     assert loaded & {*heavy, "agent.audit.run", "agent.demo", "eventlet"} == set()
 
 
-def test_an_unknown_command_yields_a_suggestion_only_if_a_command_is_similar():
+def test_a_misspelt_command_gets_a_suggestion_only_if_a_similar_command_exists():
     assert nearest(["invntory"]) == "inventory"
     assert nearest(["xyzzy"]) is None
 

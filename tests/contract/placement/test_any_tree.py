@@ -312,7 +312,7 @@ AT_LEAST = {
 }
 
 
-def test_the_agent_creates_any_wanted_provider_tree_despite_concurrent_writes(rest, tmp_path, capsys):
+def test_the_agent_writes_any_provider_tree_despite_writes_by_other_clients(rest, tmp_path, capsys):
     Stranger(rest, random.Random()).register()
     newest, older = Client.of(tmp_path, rest, None), Client.of(tmp_path, rest, OLDER)
     tally: Counter[str] = Counter()

@@ -80,7 +80,7 @@ def test_a_planned_provider_tree_is_created_with_inventories_and_traits(rest, cl
     assert view.provider(child).inventories == (WIDGETS,)
 
 
-def test_the_second_write_of_a_plan_uses_the_generation_set_by_the_first_write(rest, writer):
+def test_the_second_write_of_a_plan_uses_the_generation_after_the_first_write(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     at = rest.generation(uuid)
@@ -176,7 +176,7 @@ def test_a_write_of_traits_that_placement_does_not_know_raises_a_conflict(rest, 
     assert rest.traits(uuid) == {trait}
 
 
-def test_s148_a_plan_of_empty_sets_clears_inventories_and_traits_and_aggregates(rest, writer):
+def test_s148_writes_of_empty_sets_clear_inventories_and_traits_and_aggregates(rest, writer):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     rest.set_traits(uuid, "HW_CPU_X86_AVX")
@@ -388,7 +388,7 @@ def test_a_401_raises_an_access_error_and_a_409_raises_a_conflict_error(rest, tm
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 3])
-def test_a_stop_request_takes_effect_between_any_two_writes(rest, writer, cut):
+def test_the_writer_stops_before_its_next_write_if_the_agent_is_told_to_stop(rest, writer, cut):
     uuid = new_uuid()
     writes = (
         creation(uuid),
@@ -404,7 +404,7 @@ def test_a_stop_request_takes_effect_between_any_two_writes(rest, writer, cut):
     assert bool(cut > 1 and rest.inventories(uuid)) is (cut > 1)
 
 
-def test_all_requests_of_a_read_and_a_later_write_have_the_same_request_id(rest, client, writer):
+def test_a_read_and_the_writes_after_it_send_the_same_global_request_id(rest, client, writer):
     uuid = new_uuid()
     before = len(rest.log())
     with client.global_request_id() as request_id:

@@ -182,7 +182,7 @@ def test_an_allocated_class_cannot_be_compared_if_the_flavor_lacks_it():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
-def test_no_allocation_is_judged_leaked_or_wrong_while_a_source_is_unreadable(lost):
+def test_no_allocation_counts_as_leaked_or_wrong_while_a_source_cannot_be_read(lost):
     """A verdict against a consumer needs every book that the verdict rests on."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),
@@ -215,7 +215,7 @@ def test_a_guest_migrated_away_is_reported_only_after_the_migration_has_ended():
     assert only(during) is Verdict.SETTLING
 
 
-def test_a_hand_made_lvm_volume_counts_as_use_outside_nova():
+def test_an_lvm_volume_created_by_hand_counts_as_unknown_to_nova():
     from tests.rigs.facts import group, volume
 
     world = snapshot(lvm=group(10, volume("by-hand", 3)))
@@ -261,6 +261,6 @@ def test_disk_gb_held_on_a_sharing_provider_is_compared_with_the_flavor(records,
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 
-def test_the_audit_cannot_judge_a_guest_if_its_nova_row_names_another_node():
+def test_a_guest_cannot_be_compared_if_nova_has_it_under_another_node_name():
     world = snapshot(nova=state(instance(node="old-name")), libvirt=host(domain()), placement=view(A_HELD))
     assert only(world) is Verdict.UNKNOWN

@@ -56,7 +56,7 @@ def test_the_ledger_lists_instance_amounts_from_nova_libvirt_and_placement():
     assert kept.unmanaged.claims == ()
 
 
-def test_each_counted_amount_names_its_source_in_nova_libvirt_or_placement():
+def test_every_amount_in_the_ledger_states_the_record_from_which_it_was_read():
     kept = written(WORLD)
     by_book = [{str(c.source) for c in ledger.claims} for ledger in (kept.promised, kept.held, kept.recorded)]
     assert by_book == [
@@ -95,7 +95,7 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_counts_as_known_to_nova_until_nova_data_proves_otherwise(world):
+def test_a_guest_counts_as_a_nova_instance_unless_nova_data_rules_it_out(world):
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -128,7 +128,7 @@ def test_the_ledger_has_no_amounts_from_a_source_that_could_not_be_read(lost, un
     assert empty.claims == ()
 
 
-def test_amounts_from_nova_are_marked_unknown_if_the_node_name_is_unknown():
+def test_nova_amounts_are_unknown_if_the_name_of_the_compute_node_is_unknown():
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known

@@ -210,7 +210,7 @@ def test_usage_belongs_to_the_migration_if_placement_has_a_migration_consumer():
     assert (by_migration.consumer_uuid, by_migration.consumer_kind) == (uuid("migration-1"), "migration")
 
 
-def test_a_same_host_resize_assigns_the_old_flavor_to_the_migration_consumer():
+def test_the_old_flavor_of_a_same_host_resize_is_counted_for_the_migration_uuid():
     world = moving("i1", migration(dest_host="cmp1", dest_node=NODE), **resized(task_state="resize_prep"))
     taken = occupied(world, NODE, frozenset({uuid("i1"), uuid("migration-1")})).occupancies
     assert {(o.cause, o.flavor.name, o.consumer_uuid) for o in taken} == {
@@ -238,7 +238,7 @@ def test_flavor_extra_specs_decide_how_much_vcpu_and_pcpu_an_instance_uses(specs
     assert {c.resource_class: c.amount for c in ledger.claims if "CPU" in c.resource_class} == expected
 
 
-def test_a_same_host_migration_without_a_new_flavor_counts_the_flavor_once():
+def test_a_migration_to_the_same_host_without_a_new_flavor_is_counted_once():
     """Unlike nova-compute: nova counts such a migration twice, though no guest moves to its own host."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A

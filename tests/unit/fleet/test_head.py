@@ -15,6 +15,7 @@ def test_the_title_shows_how_many_expected_hosts_have_sent_a_message():
 
 
 def test_the_fleet_title_shows_the_number_of_unexpected_hosts():
+    """A host is unexpected if it sends messages and is not in the list of expected hosts."""
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected hosts seen, 1 unexpected host" in title(found)
 

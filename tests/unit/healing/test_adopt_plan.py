@@ -108,7 +108,7 @@ def test_the_adopt_command_skips_a_child_provider_that_already_has_its_new_name(
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_adopt_leaves_the_compute_node_row_alone_if_the_agent_cannot_write_it():
+def test_adopt_changes_no_compute_node_row_if_the_agent_cannot_write_it():
     """The plan mentions the row."""
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
@@ -168,7 +168,7 @@ def test_adopt_is_refused_while_nova_compute_runs_on_this_host(given):
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 
-def test_the_alive_guard_refuses_to_take_over_the_record_of_a_running_host():
+def test_adopt_is_refused_unless_the_host_named_in_the_node_record_is_down():
     theirs = dataclasses.replace(stored(), host="cmp2")
     row = node(1, host="cmp2")
     other = dataclasses.replace(with_record(theirs), host="cmp2")
@@ -179,14 +179,14 @@ def test_the_alive_guard_refuses_to_take_over_the_record_of_a_running_host():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_adopt_leaves_a_compute_node_row_alone_that_was_read_only_in_part():
+def test_adopt_changes_no_compute_node_row_that_it_could_read_only_in_part():
     """The plan mentions the row."""
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 has host cmp2 and node {NODE}")
 
 
-def test_the_file_guard_refuses_to_replace_the_compute_id_file_of_nova():
+def test_adopt_is_refused_if_it_would_replace_the_compute_id_file_of_nova():
     assert guards(reinstalled(origin="/var/lib/nova/compute_id")) == ["file"]
     assert guards(reinstalled(origin="compute_nodes id 4")) == []
 

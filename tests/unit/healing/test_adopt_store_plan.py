@@ -22,7 +22,7 @@ def test_adopt_replaces_the_saved_guest_disk_store_with_the_current_one():
     assert "guests' disks that are not found in this store: 1" in plan.notes
 
 
-def test_the_plan_of_an_agent_beside_nova_compute_mentions_no_disk_gb_update():
+def test_adopt_beside_nova_compute_prints_no_note_about_publishing_disk_gb():
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 
@@ -40,7 +40,7 @@ def test_adopt_is_refused_if_the_guest_disks_are_in_ceph_or_cannot_be_read():
     assert "Ceph" in store_adoption(LOST, ceph, FILE).refusals[0].why
 
 
-def test_a_store_size_change_of_a_few_kib_leaves_the_plan_digest_unchanged():
+def test_the_adopt_plan_keeps_its_digest_if_the_store_size_changes_by_a_few_kib():
     smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
     digests = {
         store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest

@@ -176,7 +176,7 @@ def test_times_in_the_last_report_override_those_in_the_findings_file(tmp_path, 
         ({"times": 2, "stands_since": T2}, 0),
     ],
 )
-def test_a_restart_uses_the_lower_of_two_saved_audit_counts_of_a_finding(tmp_path, row, times):
+def test_the_lower_count_is_loaded_if_two_files_count_a_finding_differently(tmp_path, row, times):
     """The count is the number of audits in a row that reported the finding."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
@@ -186,7 +186,7 @@ def test_a_restart_uses_the_lower_of_two_saved_audit_counts_of_a_finding(tmp_pat
     assert (found.read_until, found.sightings[0].times) == (620, times)
 
 
-def test_a_restart_resets_the_audit_count_of_a_finding_missing_in_the_report(tmp_path):
+def test_the_count_of_a_saved_finding_is_zero_if_the_last_report_omits_it(tmp_path):
     """The audit count is the number of audits in a row that reported the finding."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)

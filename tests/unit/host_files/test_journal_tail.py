@@ -18,7 +18,7 @@ def test_a_missing_journal_counts_as_an_empty_journal(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_a_change_from_before_the_daemon_start_is_counted_only_if_unfinished(tmp_path):
+def test_a_change_before_the_daemon_start_is_counted_only_if_it_never_finished(tmp_path):
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -74,7 +74,7 @@ def test_earlier_changes_are_not_counted_again_if_a_backup_replaces_the_journal(
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_earlier_changes_are_not_counted_again_if_the_journal_was_missing(tmp_path):
+def test_changes_are_not_counted_twice_if_the_journal_disappears_and_returns(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)

@@ -153,7 +153,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_unreadable_devices_stop_updates_of_the_mdev_providers(libvirt, lost, why):
+def test_mdev_providers_are_unchanged_if_the_host_devices_cannot_be_read(libvirt, lost, why):
     old = child(GPU_06, inventory("VGPU", 4))
     world = snapshot(libvirt=libvirt, placement=standing(old), lost=lost)
     tree = tree_of(world, ONE_TYPE)
@@ -181,7 +181,7 @@ def test_an_obsolete_mdev_provider_with_allocations_is_not_deleted():
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
-def test_s106_no_mdev_provider_is_published_while_the_root_has_vgpu_allocations():
+def test_s106_cards_get_no_vgpu_provider_while_the_root_has_vgpu_allocations():
     """Unlike nova-compute, the agent reports a finding and goes on; an audit itself never moves the allocation."""
     world = snapshot(
         libvirt=CARDS,
@@ -197,7 +197,7 @@ def test_s106_no_mdev_provider_is_published_while_the_root_has_vgpu_allocations(
     assert {i.resource_class for i in put.inventories} >= {"VGPU", "VCPU", "MEMORY_MB", "DISK_GB"}, "the root goes out"
 
 
-def test_an_unused_vgpu_inventory_of_the_root_is_replaced_by_child_providers():
+def test_unused_vgpu_inventory_of_the_root_provider_moves_to_child_providers():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     decision = decided(world, ONE_TYPE)
     put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
@@ -205,7 +205,7 @@ def test_an_unused_vgpu_inventory_of_the_root_is_replaced_by_child_providers():
     assert totals(decision.tree) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_a_vgpu_inventory_of_the_root_is_unchanged_if_no_mdev_type_is_enabled():
+def test_vgpu_inventory_of_the_root_provider_is_kept_if_no_mdev_type_is_enabled():
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     assert "VGPU" not in tree_of(world, settings()).root.owned_classes
 
@@ -219,7 +219,7 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
-def test_the_pci_address_within_a_libvirt_device_name_is_recognised(name, place):
+def test_the_pci_address_is_read_from_the_name_of_a_libvirt_device(name, place):
     assert place_of(name) == place
 
 
@@ -231,7 +231,7 @@ def test_no_mdev_provider_is_added_or_withdrawn_if_libvirt_cannot_be_read():
     assert family.withdrawn(blind, ONE_TYPE) == frozenset()
 
 
-def test_the_agent_leaves_a_child_provider_with_another_name_prefix_unchanged():
+def test_a_child_provider_is_left_alone_if_its_name_lacks_the_node_name_prefix():
     """A tree may have a child with another prefix (an operator's own): only ``<node>_<name>`` is the agent's."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)

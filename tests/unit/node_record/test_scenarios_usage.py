@@ -220,7 +220,7 @@ def test_s17_stats_have_the_number_of_instances_by_state_task_os_and_project():
     assert found.current_workload == 1
 
 
-def test_s18_the_count_of_failed_builds_is_kept_and_other_stats_are_recounted():
+def test_s18_stats_keep_the_count_of_failed_builds_and_drop_other_old_values():
     before = (("failed_builds", "3"), ("num_instances", "7"), ("num_vm_rescued", "7"), ("uptime", "old"))
     assert dict(figures(state(), stored=before).stats) == {"failed_builds": "3", "uptime": None}
     assert dict(figures(state()).stats)["failed_builds"] == "0"
@@ -462,7 +462,7 @@ SIDES = MigrationContext(migration_id=1, old_numa=pinned(2), new_numa=pinned(3))
         "the context of another move",
     ],
 )
-def test_a_resize_uses_old_pinned_cpus_on_the_source_and_new_cpus_on_the_target(who, moves, expected):
+def test_a_resize_pins_old_cpus_on_the_source_and_new_cpus_on_the_target(who, moves, expected):
     (cell,) = cells_with(who, migrations=(moves,))
     assert cell["pinned_cpus"] == expected
 

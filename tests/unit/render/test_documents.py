@@ -104,7 +104,7 @@ def test_the_json_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_the_json_row_of_a_leaked_allocation_has_an_amount_only_from_placement():
+def test_a_leaked_allocation_in_json_has_null_amounts_for_nova_and_libvirt():
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -122,7 +122,7 @@ def test_free_capacity_can_be_negative_and_is_null_if_usage_is_unknown():
     assert disk["reserved"] == 8
 
 
-def test_an_inventory_that_only_placement_has_is_shown_without_a_wanted_total():
+def test_the_expected_total_is_null_for_an_inventory_that_only_placement_has():
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows((row,))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)

@@ -177,7 +177,7 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_that_nova_does_not_use_is_counted_instead_of_its_volumes(
+def test_a_thin_pool_that_nova_does_not_use_is_counted_as_one_whole(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
     """Each pool here is cinder's or has no disk of an instance on this host."""
@@ -200,7 +200,7 @@ def test_space_of_a_thin_pool_is_free_if_its_guest_disks_can_never_fill_it() -> 
     }
 
 
-def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_disk_sizes() -> None:
+def test_the_space_of_an_overcommitted_thin_pool_is_shared_out_by_disk_size() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 150), thin(f"{OTHER}_disk", 50))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 37, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 13, 0),
@@ -208,7 +208,7 @@ def test_an_overcommitted_thin_pool_is_divided_in_proportion_to_disk_sizes() -> 
     }
 
 
-def test_a_volume_unknown_to_nova_in_a_thin_pool_is_counted_with_its_size() -> None:
+def test_each_volume_in_a_thin_pool_is_counted_with_its_size_for_its_own_owner() -> None:
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {
@@ -237,7 +237,7 @@ def test_a_thin_snapshot_is_counted_with_the_volume_from_which_it_was_made() -> 
     assert rows["tpool"][2] == 50 - 45 + 1
 
 
-def test_a_thin_disk_with_an_lvm_cache_is_counted_for_its_instance() -> None:
+def test_a_cached_thin_disk_is_counted_for_the_instance_in_its_name() -> None:
     disk = f"{HERE}_disk"
     hidden = thin(f"{disk}_corig", 20, parent=disk, hidden=True)
     assert shares(*pool("tpool", 50, hidden, volume(disk, 0))) == {
@@ -251,22 +251,22 @@ def test_a_vdo_pool_belongs_to_the_instance_whose_disk_it_contains() -> None:
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_an_unknown_volume_in_an_unknown_thin_pool_is_counted_with_the_pool() -> None:
+def test_a_volume_is_counted_with_its_thin_pool_if_nova_knows_neither() -> None:
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_a_thin_pool_has_an_unknown_owner_if_one_volume_has_an_unknown_owner() -> None:
+def test_a_thin_pool_has_no_known_owner_if_a_volume_in_it_has_no_known_owner() -> None:
     guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
-def test_an_internal_lvm_volume_without_its_parent_counts_as_unknown_to_nova() -> None:
+def test_an_internal_lvm_volume_without_a_main_volume_counts_as_unknown_to_nova() -> None:
     assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
         "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
     }
 
 
-def test_the_parent_of_an_lvm_volume_is_looked_up_only_in_the_same_volume_group() -> None:
+def test_the_parent_of_an_lvm_volume_is_searched_only_in_its_own_volume_group() -> None:
     rows = owners(snapshot(volume("lv"), volume("leg", group="vg1", parent="lv", hidden=True)), GUESTS)
     assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
 
@@ -319,6 +319,8 @@ def test_the_owners_of_volumes_do_not_depend_on_the_order_of_the_volumes(
 
 
 @given(worlds, guests)
-def test_a_subvolume_is_never_counted_with_another_subvolume(found: list[Volume], who: VolumeOwners) -> None:
+def test_lvm_subvolumes_are_counted_with_a_main_volume_and_not_with_a_subvolume(
+    found: list[Volume], who: VolumeOwners
+) -> None:
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

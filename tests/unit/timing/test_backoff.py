@@ -40,7 +40,7 @@ def test_periodic_audits_delay_their_writes_only_after_a_write_conflict():
     assert hold_s(0.0, 1, 3.7, 0.5) == 3.7
 
 
-def test_the_delay_before_the_first_write_stays_until_a_write_conflict_occurs():
+def test_the_delay_before_the_first_write_is_kept_until_the_next_write_conflict():
     assert hold_s(1.6, 0, 1.6, 0.25) == 1.6
     assert hold_s(1.6, 3, 4.4, 0.25) == 4.4
 

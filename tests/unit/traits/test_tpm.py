@@ -64,6 +64,6 @@ def test_tpm_model_traits_are_unchanged_if_libvirt_capabilities_are_unknown(fact
     assert told(facts) == (SECRETS, set())
 
 
-def test_no_tpm_trait_is_removed_if_a_capability_answer_is_unreadable():
+def test_no_tpm_trait_is_removed_if_some_libvirt_capabilities_cannot_be_read():
     facts = world(capable(tpm(("tpm-tis",), ("2.0",)), missing=(UNREADABLE,)))
     assert told(facts) == ({"TIS", "2_0"} | SECRETS, set())

@@ -33,7 +33,7 @@ def notes(**specs: str) -> tuple[str, ...]:
         ("pci_passthrough:alias", "gpu:1", "extra spec pci_passthrough:alias: not checked"),
     ],
 )
-def test_a_note_names_an_extra_spec_that_is_ignored_or_checked_only_in_part(key, text, said):
+def test_a_note_warns_about_an_extra_spec_that_is_not_or_only_partly_checked(key, text, said):
     (line,) = notes(**{key: text})
     assert said in line
     assert key in line
@@ -55,7 +55,7 @@ def test_a_note_names_an_extra_spec_that_is_ignored_or_checked_only_in_part(key,
         ("trait", "x"),
     ],
 )
-def test_there_is_no_note_about_a_supported_or_unrelated_extra_spec(key, text):
+def test_a_fully_checked_or_unrelated_extra_spec_causes_no_note(key, text):
     assert notes(**{key: text}) == ()
 
 

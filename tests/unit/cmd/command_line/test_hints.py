@@ -26,7 +26,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("command", "words", "line"), CASES)
-def test_the_hint_for_an_unexpected_argument_is_the_command_that_accepts_it(command, words, line):
+def test_the_hint_for_an_unexpected_argument_shows_the_command_that_accepts_it(command, words, line):
     assert meant(command, words) == line
 
 

@@ -89,7 +89,8 @@ def test_an_address_can_have_a_regular_expression_for_each_part(value, yes, no, 
     assert spec.single_address == single
 
 
-def test_device_spec_tags_are_sorted_and_all_values_except_null_become_text():
+def test_device_spec_tags_are_sorted_by_name_and_their_values_are_read_as_text():
+    """Only the value null stays None."""
     spec = one(
         traits="A,B",
         physical_network=None,
@@ -188,7 +189,7 @@ def test_a_random_device_spec_is_either_parsed_or_rejected_with_valueerror(texts
 
 
 @given(st.from_regex(r"(?:[0-9a-f]|\[0-9\]|[*|+?]|[()]){1,6}", fullmatch=True))
-def test_a_regular_expression_in_an_address_matches_exactly_like_re_match(pattern):
+def test_a_regular_expression_in_a_pci_address_is_matched_like_python_re_match(pattern):
     try:
         expected = re.match(pattern, "8a")
     except re.error:

@@ -69,13 +69,13 @@ def test_a_pci_domain_of_more_than_16_bits_matches_no_device_spec_entry():
     ("kind", "serial", "found"),
     [(PciKind.VF, "S1", True), (PciKind.VF, None, False), (PciKind.VF, "", False), (PciKind.PF, "S1", False)],
 )
-def test_remote_managed_true_matches_only_a_vf_with_a_card_serial_number(kind, serial, found):
+def test_a_remote_managed_device_spec_matches_only_vfs_with_a_card_serial(kind, serial, found):
     one = device(BOTH[0], kind, parent_address=PF, card_serial=serial)
     assert bool(addresses({"remote_managed": "true"}, devices=(one,))) is found
     assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
 
 
-def test_a_device_spec_entry_that_gets_no_device_is_listed_as_idle():
+def test_a_device_spec_entry_without_any_device_left_is_listed_as_unused():
     entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
     found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
     assert found == [(1, (GPU,)), (2, ())]

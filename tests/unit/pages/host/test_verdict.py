@@ -39,7 +39,7 @@ def test_the_main_figures_of_a_healthy_host_have_no_warning_colour():
     ]
 
 
-def test_the_page_shows_a_question_mark_for_an_amount_it_cannot_know():
+def test_the_page_shows_question_marks_as_amounts_if_placement_was_not_read():
     sentence, figures, free, note, _ = blocks_of(UNREAD)
     assert free.text == "What is free for the scheduler is not known, because placement was not read."
     assert isinstance(figures, Figures)
@@ -136,7 +136,7 @@ def test_the_page_shows_when_a_fault_began_and_when_an_audit_first_saw_it():
     )
 
 
-def test_the_page_shows_when_the_first_and_the_last_cause_of_waste_were_seen():
+def test_the_page_shows_a_range_of_times_if_waste_has_causes_of_different_ages():
     first, *others = [seen for seen in SCREEN.findings if seen.finding.code in LEAKING]
     assert others
     moved = dataclasses.replace(first, first_seen_at="2026-11-20T03:07:00Z")

@@ -82,7 +82,7 @@ def test_mdev_types_are_read_from_pci_and_mtty_and_css_devices(name, types):
     assert read(name).mdev_types == tuple(MdevType(type_id=kind, available_instances=n) for kind, n in types)
 
 
-def test_an_mdev_parent_is_derived_from_the_pci_parent_address():
+def test_the_parent_of_an_mdev_is_found_by_the_pci_address_in_its_xml():
     assert parse_node_device(MDEV).mdev == Mdev(
         name="mdev_4b20d080_1b54_4048_85b3_a6a62d165c01_0000_06_00_0",
         type_id="nvidia-11",
@@ -91,7 +91,7 @@ def test_an_mdev_parent_is_derived_from_the_pci_parent_address():
     )
 
 
-def test_an_mdev_below_a_non_pci_device_keeps_the_parent_name_of_libvirt():
+def test_an_mdev_on_a_non_pci_device_has_the_parent_name_given_by_libvirt():
     xml = MDEV.replace("<parent>computer<", "<parent>mtty_mtty<").replace("0000:06:00.0", "mtty")
     assert parse_node_device(xml).mdev.parent == "mtty_mtty"
 
@@ -118,7 +118,7 @@ def test_the_name_of_a_pci_device_in_libvirt_is_derived_from_its_pci_address(nam
         ("function='0x2'", "function='0x8'", "(0, 129, 0, 8) is not a PCI address"),
     ],
 )
-def test_the_parse_error_names_the_invalid_value(old, new, named):
+def test_the_error_for_invalid_device_xml_contains_the_invalid_value(old, new, named):
     assert old in PF
     with pytest.raises(SourceInconsistent) as raised:
         parse_node_device(PF.replace(old, new))

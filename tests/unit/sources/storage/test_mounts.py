@@ -42,7 +42,7 @@ def test_a_folder_is_identified_by_the_mount_at_or_above_the_folder(tmp_path: Pa
 
 
 @needs_mounts
-def test_the_newest_of_two_mounts_on_the_same_folder_is_measured(tmp_path: Path, mounts: Mounts):
+def test_the_newer_of_two_file_systems_mounted_on_one_folder_is_measured(tmp_path: Path, mounts: Mounts):
     mounts.tmpfs(tmp_path / "m", 3)
     mounts.tmpfs(tmp_path / "m", 5)
     assert measure_identified(str(tmp_path / "m")).size_bytes == 5 << 30
@@ -53,7 +53,7 @@ def test_the_newest_of_two_mounts_on_the_same_folder_is_measured(tmp_path: Path,
 
 
 @needs_mounts
-def test_a_bind_mount_or_symlink_is_identified_by_the_path_of_its_source_folder(tmp_path: Path, mounts: Mounts):
+def test_a_bind_mount_or_symlink_has_the_file_system_path_of_its_source_folder(tmp_path: Path, mounts: Mounts):
     mounts.tmpfs(tmp_path / "srv", 3)
     (tmp_path / "srv" / "nova").mkdir()
     mounts.bind(tmp_path / "srv" / "nova", tmp_path / "instances")
@@ -97,7 +97,9 @@ def test_the_file_system_uuid_is_read_from_udev_on_an_older_kernel(
     assert unknown == dataclasses.replace(identity, uuid=None)
 
 
-def test_the_file_system_size_is_measured_even_if_no_mounts_are_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_the_file_system_size_is_measured_even_if_the_mount_table_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     empty = tmp_path / "mountinfo"
     empty.write_text("")
     monkeypatch.setattr(under_test, "MOUNTS", empty)
