@@ -57,7 +57,7 @@ def test_a_schema_rejects_a_document_that_lacks_a_required_key(name: str):
     assert [key for key in document if complaints(name, {k: v for k, v in document.items() if k != key}) == []] == []
 
 
-def test_a_schema_rejects_a_finding_whose_severity_is_not_in_the_closed_list():
+def test_a_schema_rejects_a_finding_with_an_unlisted_severity():
     document = _examples()["audit"]
     document["findings"][0]["severity"] = "fatal"
     assert complaints("audit", document) == [

@@ -224,7 +224,7 @@ def reported(daemon: Daemon) -> list[str]:
     return [record["message"] for record in daemon.records() if record["message"] in events]
 
 
-def test_the_first_audit_after_a_restart_is_partial_if_placement_is_down(spread):
+def test_a_restarted_daemon_keeps_its_findings_as_unknown_if_placement_is_down(spread):
     with spread.daemon() as daemon:
         daemon.settled()
         until(lambda: states(daemon.audit_now()) == ["confirmed"] * CONSUMERS, PATIENCE_S, "25 confirmed findings")

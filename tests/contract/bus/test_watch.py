@@ -226,7 +226,7 @@ def test_the_key_u_in_the_watch_command_requests_an_audit_of_the_selected_host(b
     assert told.reasons == ["rpc: audit_now"]
 
 
-def test_the_watch_command_asks_only_hosts_that_sent_a_message_for_an_audit(broker, folder):
+def test_the_watch_command_requests_no_audit_from_a_host_that_sent_no_message(broker, folder):
     with watching(configured(folder, broker.url), "--expected", str(listed(folder, "compute-9")), "--all") as screen:
         screen.shows("AWAITED", "compute-9")
         screen.send(b"u")

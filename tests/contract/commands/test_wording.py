@@ -237,7 +237,7 @@ def test_commands_print_each_listed_message_in_its_current_wording(tmp_path, mon
 
 
 @pytest.mark.parametrize("earlier", [*(earlier for earlier, _, _ in WORDS), "look at the named source"])
-def test_the_old_wording_of_each_reworded_message_is_in_no_source_or_document(earlier):
+def test_no_source_or_document_contains_the_old_wording_of_a_reworded_message(earlier):
     files = [*(ROOT / "agent").rglob("*.py"), *(ROOT / "agent").rglob("*.md"), *(ROOT / "docs").rglob("*.md")]
     files.append(ROOT / "README.md")
     found = [str(path.relative_to(ROOT)) for path in files if re.search(earlier, " ".join(path.read_text().split()))]

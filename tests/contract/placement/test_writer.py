@@ -276,7 +276,7 @@ def test_a_child_is_created_even_if_the_traits_of_its_parent_are_refused(rest, w
     assert applied.done == (writes[0], writes[2])
 
 
-def test_a_generation_conflict_error_lists_earlier_refused_writes_of_the_plan(rest, writer):
+def test_a_generation_conflict_error_lists_the_writes_refused_before_it(rest, writer):
     child, root = new_uuid(), rest.make_provider()
     rest.make_provider(name=f"host-{child}")
     rest.set_inventories(root, {"VCPU": {"total": 1}})

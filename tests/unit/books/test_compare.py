@@ -157,7 +157,7 @@ def test_a_consumer_is_classified_by_nova_libvirt_and_placement_data(world, expe
     assert only(world) is expected
 
 
-def test_memory_and_vcpu_allocations_of_an_instance_are_judged_separately():
+def test_vcpu_and_memory_allocations_of_an_instance_are_compared_separately():
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -167,7 +167,7 @@ def test_memory_and_vcpu_allocations_of_an_instance_are_judged_separately():
     assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
 
 
-def test_disk_gb_allocated_to_a_volume_backed_instance_is_a_difference():
+def test_disk_gb_allocated_to_a_volume_backed_instance_counts_as_a_difference():
     world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 

@@ -108,7 +108,7 @@ def test_the_ledger_counts_the_disk_of_a_guest_that_nova_does_not_know():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_allocated_amounts_are_not_counted_as_use_unknown_to_nova():
+def test_resources_used_by_unknown_guests_exclude_amounts_that_are_allocated():
     """Unmanaged use is what guests and volumes that nova does not know take on the host."""
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
@@ -166,13 +166,13 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
-def test_the_digest_of_instances_and_guests_changes_if_one_of_them_changes(changes):
+def test_the_ledger_digest_changes_if_an_instance_or_guest_or_volume_changes(changes):
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
 
 
-def test_the_digest_of_instances_and_guests_ignores_placement_allocations():
+def test_the_ledger_digest_does_not_depend_on_placement_allocations():
     nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
     moved = snapshot(**settled_world(nova=nova))
     held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))
@@ -180,7 +180,7 @@ def test_the_digest_of_instances_and_guests_ignores_placement_allocations():
     assert written(moved).promised != written(held_by_move).promised
 
 
-def test_amounts_of_the_root_and_a_child_provider_have_different_keys():
+def test_amounts_of_the_root_provider_and_of_a_child_have_different_keys():
     assert provider_key(view(), ROOT_UUID) == ("root", "")
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 

@@ -202,7 +202,7 @@ def test_s38_a_migration_without_its_migration_context_is_reported_as_stuck():
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_usage_belongs_to_the_migration_if_placement_has_a_migration_consumer():
+def test_usage_is_counted_for_the_migration_if_its_uuid_has_an_allocation():
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies
@@ -244,7 +244,7 @@ def test_a_migration_to_the_same_host_without_a_new_flavor_is_counted_once():
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 
 
-def test_a_flavor_with_dedicated_cpus_uses_vcpu_on_a_host_without_such_cpus():
+def test_a_flavor_with_dedicated_cpus_uses_vcpu_if_the_host_dedicates_no_cpus():
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))

@@ -37,7 +37,7 @@ def test_the_storage_table_shows_sizes_in_gib_and_bytes_and_a_total_line() -> No
     ]
 
 
-def test_the_storage_total_line_shows_unaccounted_bytes() -> None:
+def test_the_total_line_shows_how_many_bytes_belong_to_no_listed_row() -> None:
     (foot,) = shown(storage_listing(replace(REPORT, storage=REPORT.storage[:1]), None).foot)
     assert foot.endswith("unaccounted 1073741824 bytes")
 
@@ -48,13 +48,13 @@ def test_the_storage_listing_of_one_owner_shows_only_the_rows_of_this_owner() ->
     assert shown(listing.foot) == ["total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)"]
 
 
-def test_listing_the_storage_of_an_owner_that_has_none_is_a_usage_error() -> None:
+def test_the_storage_listing_reports_a_usage_error_if_the_owner_has_no_storage() -> None:
     """This holds only if every source was read: an unread store may contain volumes of the owner."""
     with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
         storage_listing(READ, "nobody")
 
 
-def test_the_storage_listing_exits_with_2_if_the_owner_may_have_unread_storage() -> None:
+def test_the_storage_listing_exits_with_2_if_the_owner_may_use_an_unread_store() -> None:
     """No storage that was read belongs to the owner that the operator named."""
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")

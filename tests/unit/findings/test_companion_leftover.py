@@ -36,7 +36,7 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_the_agent_reports_its_old_allocation_after_it_replaced_nova_compute():
+def test_an_agent_that_replaced_nova_compute_reports_its_own_old_allocation():
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
@@ -51,7 +51,7 @@ def test_the_agent_reports_its_old_allocation_after_it_replaced_nova_compute():
         assert found.rests_on_recorded
 
 
-def test_an_agent_that_only_observes_reports_the_allocation_of_a_lost_volume():
+def test_an_agent_that_only_observes_reports_an_allocation_for_a_deleted_volume():
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "this host has no usage of the kind foreign-volume" in found.expected
 

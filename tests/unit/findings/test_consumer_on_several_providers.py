@@ -43,7 +43,7 @@ WORLD = recorded(ZOMBIE)
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, LIBVIRT)], ids=["all read", "without libvirt"])
-def test_a_consumer_with_allocations_on_two_hosts_is_reported_with_both(world):
+def test_a_consumer_with_allocations_on_two_hosts_is_reported_with_both_hosts(world):
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"each resource class of consumer {I1} is allocated in one provider tree only"
@@ -111,7 +111,7 @@ def test_the_finding_names_every_other_host_with_allocations_of_the_consumer():
     assert dict(found.facts)["other_providers"] == ", ".join(sorted([uuid("cmp2"), uuid("cmp3")]))
 
 
-def test_a_finished_migration_does_not_suppress_the_finding():
+def test_a_consumer_is_reported_even_if_its_migration_has_finished():
     nova = state(instance(), migrations=(migration(status="completed"),))
     assert len(findings(recorded(ZOMBIE, nova=nova), CODE)) == 1
 
@@ -142,6 +142,6 @@ def test_a_consumer_is_not_reported_if_its_allocations_may_be_correct(world):
     assert findings(world, CODE) == ()
 
 
-def test_a_migration_of_another_instance_does_not_suppress_the_finding():
+def test_a_consumer_is_reported_even_if_another_instance_is_migrating():
     nova = state(instance(), instance("i2", task_state="migrating"), migrations=(migration(1, "i2"),))
     assert len(findings(recorded(dataclasses.replace(ZOMBIE), nova=nova), CODE)) == 1

@@ -39,7 +39,7 @@ def deleted(**changes):
 WORLD = snapshot(nova=deleted(), libvirt=host(domain()))
 
 
-def test_the_finding_names_the_domain_state_and_the_resources_the_domain_uses():
+def test_the_finding_shows_the_state_and_the_resources_of_the_running_guest():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no guest, because instance {I1} (i1) is deleted"
@@ -59,7 +59,7 @@ def test_a_shut_off_guest_of_a_deleted_instance_is_also_reported():
 
 
 @pytest.mark.parametrize("policy", UnmanagedPolicy)
-def test_a_running_guest_of_a_deleted_instance_is_reported_under_every_policy(policy):
+def test_a_guest_of_a_deleted_instance_is_reported_for_any_guest_policy(policy):
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 

@@ -76,7 +76,7 @@ def test_adopt_plans_no_step_if_names_and_uuids_of_the_host_agree_everywhere():
     assert "agree on the host's uuid and names" in plan.notes[0]
 
 
-def test_adopt_plans_no_step_for_a_host_unknown_to_the_cloud():
+def test_adopt_plans_no_step_if_nova_and_placement_do_not_know_the_host():
     plan = adoption(facts(identity=None, origin="", own=None, state=conductor()), settings())
     assert (plan.steps, plan.refusals) == ((), ())
 
@@ -116,7 +116,7 @@ def test_adopt_changes_no_compute_node_row_if_the_agent_cannot_write_it():
     assert any("row 5 has host cmp1 and node old-name" in note for note in plan.notes)
 
 
-def test_adopt_without_a_source_of_nova_data_only_renames_the_provider():
+def test_adopt_only_renames_the_provider_if_the_agent_reads_no_nova_data():
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
 
@@ -159,7 +159,7 @@ def test_adopt_is_refused_for_an_agent_that_does_not_replace_nova_compute(given,
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_the_state_guard_refuses_adopt_if_nova_state_could_not_be_read(given):
+def test_adopt_is_refused_if_the_state_of_nova_could_not_be_read(given):
     assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
 
 
@@ -198,7 +198,7 @@ def test_adopt_refuses_to_replace_a_host_provider_that_has_allocations(held):
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
-def test_adopt_is_refused_if_a_foreign_provider_has_the_name_of_this_node():
+def test_adopt_is_refused_if_an_unrelated_provider_has_the_name_of_this_node():
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 

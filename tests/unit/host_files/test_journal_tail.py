@@ -51,7 +51,7 @@ def test_a_new_journal_entry_is_counted_even_if_earlier_lines_are_damaged(tmp_pa
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_a_journal_line_of_json_that_is_nested_too_deeply_is_skipped(tmp_path):
+def test_a_journal_line_with_too_deeply_nested_json_is_skipped(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     with (tmp_path / "journal.jsonl").open("wb") as file:

@@ -30,7 +30,7 @@ def test_a_call_with_a_different_number_of_arguments_is_a_cache_miss():
     assert len(asked) == 2
 
 
-def test_a_cache_by_identity_computes_again_for_equal_but_distinct_arguments():
+def test_the_identity_cache_recomputes_if_the_argument_is_an_equal_copy():
     total, asked = counting(for_the_same_arguments)
     first, equal = tuple([1, 2]), tuple([1, 2])
     assert [total(first), total(first), total(equal), total(first, equal)] == [3, 3, 3, 6]

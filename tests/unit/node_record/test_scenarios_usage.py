@@ -308,7 +308,7 @@ def test_s24_an_incoming_resize_uses_the_resources_of_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_usage_includes_a_failed_resize_named_in_the_migration_context():
+def test_s25_a_failed_resize_is_counted_if_the_migration_context_belongs_to_it():
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
@@ -340,7 +340,7 @@ def test_s30_a_migration_that_has_ended_adds_nothing_to_the_used_resources(statu
     assert used(state(resizing(**AWAY), migrations=(migration(status=status, **INCOMING),))) == (0, 0, 0)
 
 
-def test_s32_an_outgoing_resize_counts_only_if_its_old_flavor_is_stored():
+def test_s32_an_outgoing_resize_is_not_counted_if_nova_stored_no_old_flavor():
     there = on_b(vm_state="resized", task_state=None, old_flavor=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (0, 0, 0)
 
@@ -390,7 +390,7 @@ def test_s37_only_the_newest_of_two_migrations_of_an_instance_is_counted(second,
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_usage_leaves_out_a_migration_missing_in_the_migration_context():
+def test_s38_a_migration_is_not_counted_without_its_own_migration_context():
     """nova-compute sets the migration to error; an audit of the agent never writes the cloud's rows."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)

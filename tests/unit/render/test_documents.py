@@ -152,7 +152,7 @@ def test_every_kind_of_placement_write_has_a_name_in_json_documents():
     assert set(WRITE_KINDS) == set(Write.__args__)
 
 
-def test_the_report_file_has_all_report_fields_except_those_for_the_daemon_only():
+def test_the_report_file_lacks_only_report_fields_internal_to_the_daemon():
     stored = report_from_json(report_to_json(REPORT))
     assert stored == json.loads(json.dumps(report_document(REPORT)))
     assert stored["summary"]["free_vcpus"] == -156

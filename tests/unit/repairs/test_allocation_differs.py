@@ -54,7 +54,7 @@ def test_the_repair_writes_the_flavor_amounts_and_the_consumer_generation():
     assert "1 VCPU instead of 3" in action.why
 
 
-def test_heal_does_not_change_the_cpu_class_if_only_the_image_may_pin_the_cpus():
+def test_heal_keeps_a_pcpu_allocation_if_the_image_may_request_pinned_cpus():
     """The image's hw_cpu_policy made the scheduler allocate PCPU; the flavor alone asks for VCPU."""
     held = {"PCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
     assert "the image property hw_cpu_policy may be the cause" in declined(scene(held, numa=PINNED))

@@ -73,7 +73,7 @@ def test_a_disk_named_after_an_instance_belongs_to_the_instance(disk: str) -> No
     assert owner_of(f"{HERE}_{disk}") == (OwnerKind.INSTANCE, HERE)
 
 
-def test_a_disk_named_after_an_instance_that_is_not_on_this_host_is_orphaned() -> None:
+def test_a_disk_is_orphaned_if_the_instance_in_its_name_is_not_on_this_host() -> None:
     assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
 
 
@@ -118,7 +118,7 @@ def test_a_disk_of_a_vanished_instance_belongs_to_the_domain_that_uses_it() -> N
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
 
-def test_the_owner_of_an_unrecognised_volume_is_unknown_while_libvirt_is_down() -> None:
+def test_a_volume_that_a_domain_may_use_has_no_known_owner_if_libvirt_is_down() -> None:
     """A domain may use the volume, and only libvirt knows the domains."""
     names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
     rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)
@@ -221,7 +221,7 @@ def test_each_volume_in_a_thin_pool_is_counted_with_its_size_for_its_own_owner()
     }
 
 
-def test_the_raid_copies_of_the_data_of_a_thin_pool_are_not_free_space() -> None:
+def test_raid_copies_of_thin_pool_data_are_not_counted_as_free_space() -> None:
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), copies=2, metadata=3)) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         "tpool": (OwnerKind.THIN_POOL, 103 - 20, 30),

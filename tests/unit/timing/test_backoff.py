@@ -16,7 +16,7 @@ def test_the_wait_after_a_write_conflict_is_between_zero_and_five_seconds(confli
 
 
 @given(st.integers(1, 100), DRAWS, ROUNDS)
-def test_another_conflict_or_a_longer_write_attempt_never_shortens_the_wait(conflict, random01, round_s):
+def test_the_wait_never_gets_shorter_with_more_conflicts_or_a_longer_write(conflict, random01, round_s):
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 
@@ -26,7 +26,7 @@ def test_the_maximum_wait_after_a_conflict_grows_from_50_ms_to_5_s():
     assert longest == [0.05, 0.2, 0.8, 3.2, 5.0]
 
 
-def test_the_wait_after_a_conflict_can_be_longer_if_the_write_took_longer():
+def test_the_maximum_wait_after_a_conflict_is_longer_if_the_write_took_longer():
     assert [round(wait_s(conflict, ALMOST_1, 0.1), 6) for conflict in range(1, 4)] == [1.6, 5.0, 5.0]
 
 
@@ -45,7 +45,7 @@ def test_the_delay_before_the_first_write_is_kept_until_the_next_write_conflict(
     assert hold_s(1.6, 3, 4.4, 0.25) == 4.4
 
 
-def test_a_write_delay_above_ten_seconds_is_replaced_by_a_random_delay():
+def test_a_write_delay_above_ten_seconds_is_replaced_by_a_random_shorter_delay():
     assert hold_s(1.6, 3, 200.0, 0.25) == 2.5
 
 

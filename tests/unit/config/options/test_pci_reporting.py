@@ -25,7 +25,7 @@ def test_s120_devname_in_a_device_spec_is_refused_if_pci_reporting_is_on():
     assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()
 
 
-def test_a_one_time_use_device_spec_is_refused_if_pci_reporting_is_off():
+def test_one_time_use_in_a_device_spec_is_refused_if_pci_reporting_is_off():
     used_once = one(vendor_id="10de", one_time_use=True)
     (problem,) = placement_problems(PciSettings(specs=(used_once, one(one_time_use=False))))
     assert problem == f"{used_once.text}: one_time_use needs [pci] report_in_placement = true"

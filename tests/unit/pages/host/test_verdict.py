@@ -76,7 +76,7 @@ def test_a_note_says_how_long_a_data_source_has_been_unreadable():
     )
 
 
-def test_the_list_of_causes_says_why_a_cause_cannot_be_checked_now():
+def test_the_page_says_why_a_finding_could_not_be_checked_by_this_audit():
     """It also shows amounts and times."""
     *_, table = blocks_of(SCREEN)
     rows = [[cell.text for cell in row] for row in table.rows]

@@ -124,7 +124,7 @@ def test_integrity_metadata_has_the_raid_image_as_its_parent() -> None:
     }
 
 
-def test_a_snapshot_of_a_cache_origin_is_not_taken_for_its_parent_volume() -> None:
+def test_a_snapshot_of_a_cached_volume_has_an_origin_but_no_parent_volume() -> None:
     rows = (
         volume_row(lv_name="z", segtype="cache", seg_le_ranges="[z_corig]:0-2", origin="[z_corig]", pool_lv="[fast]"),
         volume_row(lv_name="[z_corig]", segtype="thin", seg_le_ranges="", pool_lv="tpool"),
@@ -212,7 +212,7 @@ def test_lvm_reports_are_rejected_if_volume_sizes_contradict_the_group_size() ->
         parse_storage(report("lv"), (GROUP,))
 
 
-def test_a_duplicate_volume_group_name_is_an_error_only_if_it_is_configured() -> None:
+def test_two_volume_groups_of_one_name_are_an_error_if_the_name_is_configured() -> None:
     twins = parse_groups(report("vg", group_row(vg_uuid="a"), group_row(vg_uuid="b"), group_row(vg_name="vg1")))
     assert [group.name for group in select(twins, ("vg1", "absent"))] == ["vg1"]
     with pytest.raises(SourceInconsistent, match="two volume groups are named 'vg0'"):

@@ -26,7 +26,7 @@ def mounts() -> Iterator[Mounts]:
 
 
 @needs_mounts
-def test_a_folder_is_identified_by_the_mount_at_or_above_the_folder(tmp_path: Path, mounts: Mounts):
+def test_the_mount_of_a_folder_is_found_at_the_folder_itself_or_above_it(tmp_path: Path, mounts: Mounts):
     place = tmp_path / "a folder\twith \\ in its name"
     mounts.tmpfs(place, 3)
     seen = measure_identified(str(place))

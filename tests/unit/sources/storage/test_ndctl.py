@@ -77,7 +77,7 @@ def test_source_unavailable_is_raised_if_the_ndctl_file_cannot_be_executed(tmp_p
 
 
 @pytest.mark.skipif(shutil.which("ndctl") is None, reason="ndctl is not installed")
-def test_the_agent_reads_only_dax_devices_from_the_ndctl_of_this_machine():
+def test_every_namespace_that_the_local_ndctl_lists_is_read_as_a_dax_device():
     """On a machine without persistent memory ndctl exits with 0 and prints nothing (measured, ndctl 76.1)."""
     facts = Ndctl(10.0).read(Deadline.after(30.0))
     assert all(one.device_path.startswith("/dev/dax") for one in facts.pmem_namespaces)
