@@ -60,7 +60,7 @@ def test_a_journal_line_with_too_deeply_nested_json_is_skipped(tmp_path):
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_earlier_changes_are_not_counted_again_if_a_backup_replaces_the_journal(tmp_path):
+def test_changes_are_not_counted_twice_if_a_backup_replaces_the_journal(tmp_path):
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)

@@ -48,6 +48,6 @@ def test_the_event_catalogue_lists_at_least_one_event_for_every_logger():
 
 
 @pytest.mark.parametrize(("event", "level"), [(events.STARTED, logging.ERROR), (events.OUTCOME_CHANGED, None)])
-def test_a_log_line_must_set_a_level_exactly_if_its_event_has_no_fixed_level(event, level):
+def test_a_log_line_sets_a_level_if_and_only_if_its_event_has_no_fixed_level(event, level):
     with pytest.raises(ValueError, match="level"):
         Line(event=event, fields={}, chosen_level=level)
