@@ -165,7 +165,7 @@ def _decide(task: AuditTask, memory: AuditMemory, snapshot: Snapshot, before: Co
 def _reads_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> AuditReads:
     """Return the times at which this audit read its sources, and what it could check.
 
-    Both decide which findings of earlier audits still exist.
+    The times and the checks decide which findings of earlier audits still exist.
     """
     clock, settings, view = task.parts.clock, task.settings, snapshot.placement.value
     return AuditReads(
@@ -221,7 +221,7 @@ def _beside_the_tree(task: AuditTask, acted: Acted) -> Acted:
 
     The agent has allocations of its own in Placement. Each counts some use of the host that nova does not know. The
     agent removes such an allocation when ``reserved`` in an inventory counts the same use. If Placement rejected an
-    inventory, this may not have happened, so the agent leaves its allocations as they are.
+    inventory, ``reserved`` may not count the use yet. The agent then leaves its allocations as they are.
     """
     plan = acted.decision.plan
     has_inventory = not any(isinstance(refused.write, PutInventories) for refused in acted.refused)

@@ -31,7 +31,8 @@ from agent.model.snapshot import StateRead
 # task_state or an unfinished migration. After a move, the row may still contain old data of the move. Then the agent
 # reads in full until the row has been unchanged for this time.
 JUST_MOVED = datetime.timedelta(minutes=10)
-# Codes of findings that do not depend on nova's rows. After any other finding, the next audit reads all of nova's rows.
+# Codes of findings that do not depend on nova's rows. If an audit has a finding with another code, the next audit reads
+# all of nova's rows.
 NOT_ABOUT_THE_CLOUD = frozenset(
     {
         "capabilities-incomplete",
@@ -175,7 +176,7 @@ def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside
 
 
 def _rows(state: NovaState) -> tuple[object, ...]:
-    """Return the rows of instances and migrations. If they differ from those of the last full read, something changed.
+    """Return the rows to compare with those of the last full read: the rows of instances and migrations.
 
     A comparison of the signs (StateSign) is not enough, because an audit reads the sign before the rows. An instance
     may arrive between these two reads and leave before the next audit. Then only the rows show the instance.

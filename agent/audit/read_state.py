@@ -72,10 +72,10 @@ def _light(task: AuditTask, memory: AuditMemory, last: FullState, consumers: fro
 
 
 def _after_a_failure(task: AuditTask, memory: AuditMemory, light: Reading[LightState], how: StateRead) -> ReadState:
-    """Return a full read after a failed light read (which only shows changes), or the light read's error.
+    """Read nova's rows in full after a light read failed, or return the light read's error.
 
-    The result is the error if the light read timed out or found that the source has outdated data: a full read of the
-    same source would probably fail in the same way.
+    A light read only shows whether rows have changed. Return its error if it timed out or found outdated data: a full
+    read of the same source would probably fail in the same way.
     """
     how = dataclasses.replace(
         how, why_full="the agent could not check whether nova's rows have changed", saw_change=True

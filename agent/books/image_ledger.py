@@ -112,10 +112,11 @@ def _top(path: str, store: ImageStore) -> str:
 
 
 def _owned_folder(file: StoredFile, store: ImageStore, guests: _Guests, in_use: Mapping[str, str]) -> OwnedFiles | None:
-    """Return a folder named after an instance, with its owner. Return None if the file is no such folder.
+    """Return ``file`` with its owner if it is a folder named after an instance, else None.
 
-    The owner is the instance or domain with the uuid in the name, else the domain that has a disk in the folder. If
-    there is no owner, the kind is LEFTOVER, or UNKNOWN if some instances or domains could not be read.
+    The owner is the instance or domain whose uuid is in the folder's name. If there is none, the owner is the domain
+    that has a disk in the folder. If there is no such domain either, the kind is LEFTOVER, or UNKNOWN if some instances
+    or domains could not be read.
     """
     name = file.path.rpartition("/")[2]
     found = instance_folder(name) if file.path == _top(file.path, store) else None

@@ -19,7 +19,7 @@ from agent.model.report import InventoryRow, LedgerRow
 from agent.model.snapshot import LIBVIRT, LVM, PLACEMENT, STATE
 from agent.model.units import bytes_to_gib_ceil
 
-#: The sources of the function ``uncovered``. If the last audit could not read one of them, the result is unknown.
+#: The sources that ``uncovered`` needs. The result is unknown if the last audit could not read one of them.
 RESTS_ON = (PLACEMENT, STATE, LIBVIRT, LVM)
 UNMANAGED = frozenset(cause.value for cause in UNMANAGED_CAUSES)
 #: ``reserved`` is a sum of terms, and each term has a name. The terms that the operator configures for the host itself

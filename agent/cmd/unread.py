@@ -1,4 +1,4 @@
-"""Say on stderr which sources an audit could not read. Fail if the report of such an audit answers nothing."""
+"""Say on stderr which sources an audit could not read. Fail if the report answers nothing without these sources."""
 
 from __future__ import annotations
 

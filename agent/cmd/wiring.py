@@ -200,8 +200,8 @@ def _watched(
 ) -> Callable[[str], AbstractContextManager[None]]:
     """Return ``reading``: a function that takes a source's name and returns a context manager for reads of the source.
 
-    During a read, ``mark`` holds the name of the source for the daemon's main thread, and a command tells the operator
-    for which source the command waits. ``places`` maps a source's name to its address.
+    During a read, ``mark`` shows the source's name to the daemon's main thread. A command also tells the operator which
+    source the command waits for. ``places`` maps a source's name to its address.
     """
 
     @contextlib.contextmanager
@@ -285,7 +285,7 @@ def journal_of(loaded: Loaded, program: str) -> Journal:
 
 
 def host_place(uri: str, settings: Settings) -> HostPlace:
-    """Return the address of libvirt, and the options about guests that decide what the agent asks libvirt."""
+    """Return libvirt's address, the host's name, and the options that decide which capabilities the agent queries."""
     return HostPlace(uri=uri, host=settings.host, guests=GuestChoice.of(settings))
 
 

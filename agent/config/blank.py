@@ -27,5 +27,5 @@ MEANS_NONE: Mapping[tuple[str, str], str] = {
 
 
 def is_set(group: str, option: str, raw: str) -> bool:
-    """Return whether the value ``raw`` sets the option. An empty value does so only for the options in MEANS_NONE."""
+    """Return whether the value ``raw`` sets the option. An empty value sets only the options in MEANS_NONE."""
     return bool(raw.strip()) or (group, option) in MEANS_NONE

@@ -31,12 +31,11 @@ INDEX_PREFIX = 100
 # the id of this row in ``services``; it must differ from the ids of all other services.
 HEART_HOST = "cell-conductor"
 HEART_ID = 900_000
-# The version in this row. It belongs to the same nova release as the database schema.
+# The version in the row with HEART_ID. The version belongs to the same nova release as the database schema.
 HEART_VERSION = 74
 
 
-# The file that describes nova's tables. Tests of another nova release replace this file and HEART_VERSION, the version
-# of nova's services in that release.
+# The file that describes nova's tables. Tests with another nova release replace SCHEMA and HEART_VERSION.
 SCHEMA: Traversable = importlib.resources.files(__package__).joinpath("cell_schema.json")
 
 

@@ -1,4 +1,4 @@
-"""Say what the agent does not change in Placement, or not report, while a source (libvirt, nova, ...) is unreadable."""
+"""Say what the agent leaves unchanged or unreported while it cannot read a source (libvirt, nova, ...)."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from agent.nested.base import children
 from agent.provider_tree.desired import classes_of
 from agent.resources import BUILTIN as RESOURCES
 
-# For each source, what happens if the source cannot be read. Effects on inventories and on child providers are not in
-# this table: each resource and each family of child providers itself declares the sources that it needs.
+# For each source, what happens if the source cannot be read. This table leaves out effects on inventories and child
+# providers, because each resource and each family of child providers declares the sources that it needs.
 _BESIDE = {
     PLACEMENT: "nothing is written",
     STATE: "the agent compares no guest with nova, and does not lower the reserved amount of any class",

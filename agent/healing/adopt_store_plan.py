@@ -13,9 +13,10 @@ from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, store_
 
 
 def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPlan:
-    """Return the plan to save in the file ``path`` which file system or volume group DISK_GB counts.
+    """Return the plan of ``adopt --store``.
 
-    Pure: equal facts yield plans with equal digests.
+    The plan's step saves in the file ``path`` which file system or volume group DISK_GB counts now. Pure: equal facts
+    yield plans with equal digests.
     """
     now = store_now(snapshot, settings)
     if now is None:

@@ -195,9 +195,10 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 
 
 def _is_settled(action: AnyAction) -> bool:
-    """Return whether a new write to the consumer would certainly change the time in the consumer's record.
+    """Return whether every later write to the consumer is sure to change the time in the consumer's record.
 
-    If not, heal also compares the providers' generations to detect such a write. For a reshape, heal always does so.
+    If not, the time may hide such a write, so heal compares the providers' generations too. Before a reshape, heal
+    always compares them.
     """
     return isinstance(action, HealAction) and is_settled(action.before)
 

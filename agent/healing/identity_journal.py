@@ -100,7 +100,7 @@ def name_back(entry: Entry) -> NameStep | None:
 
 
 def store_back(entry: Entry) -> StoreStep | None:
-    """Return the step that undoes the entry: remember the earlier file system or volume group of DISK_GB.
+    """Return the step that undoes the entry: it saves the earlier file system or volume group of DISK_GB again.
 
     None if the entry is incomplete.
     """
@@ -114,7 +114,7 @@ def store_back(entry: Entry) -> StoreStep | None:
 
 
 def record_back(entry: Entry) -> tuple[Document, Document] | None:
-    """Return the compute node record's values that the undo expects to find, and the values that it restores.
+    """Return two sets of values of the compute node record: those that the undo expects, and those that it restores.
 
     None if the entry is not complete.
     """

@@ -1,7 +1,8 @@
 """Decide what heal does: each requested finding gets an action, or a refusal with a reason.
 
-There are two steps. Some checks (guards) need no request; heal reads the Placement record of a consumer only if the
-finding passes them. ``candidates`` returns the consumers to read. ``heal_plan`` then makes the plan.
+There are two steps. First, some checks (guards) judge each finding without a request. ``candidates`` returns the
+consumers of the findings that pass these checks, and heal reads these consumers' records from Placement. Second,
+``heal_plan`` makes the plan.
 
 If a finding causes other findings (agent/books/causes.py), heal repairs the cause, and the other findings end with it.
 Pure: no clock, no I/O.
@@ -39,8 +40,8 @@ def asked_for(findings: tuple[SeenFinding, ...], codes: frozenset[str], ids: fro
 def candidates(scene: Scene, asked: tuple[SeenFinding, ...], most: int) -> tuple[str, ...]:
     """Return the consumers to read from Placement before the plan is made.
 
-    A repair that reshapes the tree needs all its consumers. All other repairs together get at most ``most`` consumers,
-    in the order of ``asked``.
+    A repair that reshapes the provider tree needs the records of all its consumers, so none of them is left out. All
+    other repairs together get at most ``most`` consumers, in the order of ``asked``.
     """
     passed = [guarded for seen in _causes(asked) if _refusal(guarded := _guarded(scene, seen, ()), BEFORE) is None]
     single = [c for each in passed if not isinstance(each.repair, TreeRepair) for c in each.consumer_uuids]

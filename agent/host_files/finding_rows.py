@@ -1,4 +1,4 @@
-"""Turn one finding that still exists, with its history, into a row of findings.json, and such a row into a finding.
+"""Turn findings that still exist, with their histories, into rows of findings.json, and such rows into findings.
 
 The key ``finding`` has the finding's document, with the same keys as in every other document of the agent. So the agent
 knows the whole finding after a restart. Older versions of the agent ignore the keys ``finding`` and ``booked``.

@@ -248,7 +248,7 @@ class Loss(NamedTuple):
 class Silence(NamedTuple):
     """The last signs of life of this host's nova-compute: its heartbeat and the root provider's generation.
 
-    ``heartbeat`` is ISO 8601 or empty. ``since`` is the time of the last change of either, in seconds after boot.
+    ``heartbeat`` is ISO 8601 or empty. ``since`` is when one of the two last changed, in seconds after boot.
     """
 
     heartbeat: str

@@ -283,8 +283,9 @@ class AllMigrations:
     """All migrations of some instances, between any hosts and in any status, except deleted migrations.
 
     nova deletes a migration only together with its instance; the instance's row then shows the time of the deletion.
-    ``of`` maps the uuid of each requested instance to its migrations, sorted by id; None if one of them is unreadable.
-    ``pulse``: the heartbeats of nova's services, read before the migrations. So the migrations are not older.
+    ``of`` maps the uuid of each requested instance to its migrations, sorted by id. The value is None if one of these
+    migrations is unreadable. ``pulse``: the heartbeats of nova's services, read before the migrations. So the
+    migrations are at least as new as the heartbeats.
     """
 
     of: Mapping[str, tuple[Migration, ...] | None]
@@ -304,7 +305,7 @@ class StateSign:
     is_settled: bool = True
 
     def changed_since(self, before: StateSign) -> tuple[str, ...]:
-        """Return the names of the parts that exist in both objects with different values."""
+        """Return the names of the parts with another value in ``before``. Parts that one object lacks are left out."""
         known = dict(before.parts)
         return tuple(name for name, value in self.parts if name in known and known[name] != value)
 

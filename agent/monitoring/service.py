@@ -59,7 +59,10 @@ class Metrics(Protocol):
 
 
 class Monitor:
-    """The HTTP servers. Each serves the health document; those at the addresses in ``metrics_at`` also /metrics."""
+    """The HTTP servers. All publish the health document.
+
+    The servers at the addresses in ``metrics_at`` publish /metrics too.
+    """
 
     def __init__(
         self,

@@ -50,7 +50,7 @@ class NestedFamily(Protocol):
     def is_asked_for(self, settings: Settings) -> bool:
         """Whether an option enables this kind of child providers.
 
-        If so, the agent reports what ``obstacle`` returns, even if no such provider exists yet.
+        If an option does, the agent reports the result of ``obstacle`` even if no such provider exists yet.
         """
         return self.is_configured(settings)
 
@@ -59,7 +59,7 @@ class NestedFamily(Protocol):
         ...
 
     def flavor_classes(self, settings: Settings) -> frozenset[str]:
-        """Return the classes of the child providers for which the flavor alone says how much an instance gets."""
+        """Return the child providers' classes for which the agent computes an instance's amount from the flavor."""
         ...
 
     def needs(self, settings: Settings) -> frozenset[str]:
@@ -97,7 +97,7 @@ class NestedFamily(Protocol):
     def belongs(
         self, consumer_uuid: str, resource_class: str, snapshot: Snapshot, settings: Settings
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return how much of the class the consumer's guest uses, for each child provider, as the host shows it."""
+        """Return how much of the class the consumer's guest uses on each child provider, according to the host."""
         ...
 
 

@@ -18,8 +18,8 @@ from agent.traits.base import Wish
 from agent.traits.memory_encryption import CONTEXT, EncryptionModel, models, unknown_because
 
 KIND = "memory-encryption"
-# The names of all kinds of memory encryption. They are listed here, because the agent must recognize such a child
-# provider even if it could not read the host.
+# The names of all kinds of memory encryption. They are fixed, and not read from the host: even if the host could not be
+# read, the agent must recognize the child providers with these names.
 NAMES = frozenset({"amd_sev", "amd_sev_es", "amd_sev_snp", "intel_tdx"})
 
 
@@ -79,7 +79,7 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return where a consumer's allocation on the root provider belongs: 1 on the child provider for AMD SEV.
+        """Return the child provider for AMD SEV, with the amount 1: a consumer's allocation on the root belongs there.
 
         Only an old nova-compute puts such allocations on the root, and it supports no memory encryption except AMD SEV.
         """

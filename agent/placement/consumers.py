@@ -32,8 +32,8 @@ class _Known:
     """A consumer's record from Placement, with values that show later whether the record is still current.
 
     The reader numbers its reads of the provider tree: ``read_in`` is the number of the read that included this record.
-    ``listed_generation`` was the consumer's generation then. ``holders`` are the providers on which the consumer had
-    allocations then, with their generations.
+    ``listed_generation`` is the consumer's generation in that read. ``holders`` are the providers on which the consumer
+    had allocations in that read, with the providers' generations.
     """
 
     listed_generation: int | None
@@ -62,7 +62,7 @@ class Consumers:
         return tuple(known.record for known in self.known)
 
 
-#: What is known of consumers before the provider tree is read for the first time.
+#: The value before the first read of the provider tree: no consumer is known.
 NO_CONSUMERS = Consumers()
 
 
@@ -138,8 +138,9 @@ def _in_turn(
 ) -> Iterable[str]:
     """Return at most ``request.unsuspicious_reads`` more consumers to read, without those in ``chosen``.
 
-    Consumers whose record the agent does not have come first. Among them, the highest generation comes first: these
-    allocations were written most often, for example by moves. Then come the consumers that were read longest ago.
+    First come the consumers whose record the agent does not have, sorted by generation, the highest first. A high
+    generation means that the consumer's allocations were written often, for example by moves. Then come the other
+    consumers, those that were read longest ago first.
     """
     if not request.unsuspicious_reads:
         return ()

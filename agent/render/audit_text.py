@@ -69,7 +69,7 @@ def simulated_lines(audit: Document) -> Iterator[Block]:
 
 
 def _outcome(audit: Document) -> tuple[str | Span, ...]:
-    """Return the outcome and the number of findings. The outcome ``findings`` is left out: the number says it."""
+    """Return the outcome and the number of findings. If the outcome is ``findings``, return only the number."""
     counts = counted(audit["findings"])
     if audit["outcome"] == Outcome.FINDINGS.value and audit["findings"]:
         return (counts,)
@@ -146,7 +146,7 @@ def _late(source: Document) -> str:
 
 
 def gone_lines(audit: Document) -> Iterator[Block]:
-    """Yield one line for each ended finding: code, consumer, id, reason in one word, and text with the details."""
+    """Yield a line for each ended finding: its code, consumer and id, the reason in one word, and the details."""
     gone = audit.get("gone", ())
     if gone:
         yield ""

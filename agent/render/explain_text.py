@@ -327,9 +327,9 @@ def _meanings(explanation: ConsumerExplanation) -> Iterator[str]:
 
 
 def _nowhere(unread_books: Unread) -> str:
-    """Return the line about a consumer without any amount in nova's database, on the host and in Placement.
+    """Return the line about a consumer that has no amount in nova's database, on the host or in Placement.
 
-    If one of them could not be read completely, the line names its unreadable sources.
+    If one of these three was not read completely, the line names the sources that could not be read.
     """
     if not unread_books:
         return "this consumer was not found in nova's database, on this host or in Placement"

@@ -53,8 +53,9 @@ def in_list_order(findings: Iterable[Document], names: Mapping[str, str]) -> lis
 def finding_row(finding: Document) -> tuple[Any, ...]:
     """Return one row of the list of findings: the finding's value for each column.
 
-    Three columns have a command, or None. ``fix`` is ``stocktake heal`` for the finding. ``inspect`` is the first
-    command that changes nothing. ``hand`` is the first command that the operator runs after checking a condition.
+    The value of three columns is a command, or None if the finding has no such command. ``fix`` is ``stocktake heal``
+    for the finding. ``inspect`` is the first command that changes nothing. ``hand`` is the first command that the
+    operator runs after checking a condition.
     """
     commands = {column: _first_command(finding, kind) for column, kind in _COMMANDS.items()}
     values = {**finding, "state": state_of(finding), **commands}

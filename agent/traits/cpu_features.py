@@ -49,7 +49,7 @@ _ALSO_CALLED = {"sse3": "pni"}
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Decide the trait of each CPU flag; change no trait if the guests' CPU features are not known."""
+    """Decide the trait of each CPU flag. Change no trait if the guests' CPU features are not known."""
     answer = capabilities(snapshot)
     features = _guest_features(answer, settings) if answer else None
     if features is None:

@@ -163,8 +163,8 @@ class _Walk:
         """Yield each provider to try for the slot at ``depth``, as an index in the slot's ``domain``.
 
         Of providers that no rule distinguishes, yield only one. If the previous slot is interchangeable with this slot,
-        start at the index of its provider: a lower index would repeat an earlier choice with the two providers
-        exchanged.
+        begin at the index of the provider that the previous slot got. A lower index would repeat an earlier choice with
+        the two providers exchanged.
         """
         slot = self._slots[depth]
         follows_twin = depth > 0 and _are_twins(self._slots[depth - 1], slot, self._problem)
@@ -211,10 +211,10 @@ class _Walk:
         )
 
     def _wastes_little(self) -> bool:
-        """Whether the wasted free capacity still leaves room for all slots (parts of the request), in each class.
+        """Whether, in each class, the free capacity that is not wasted is enough for all slots (parts of the request).
 
-        A provider's free capacity is wasted if it is too small for every later slot. ``_slack`` is the free capacity of
-        all providers minus the requested total: if more is wasted, the rest is too small.
+        A provider's free capacity is wasted if every later slot requests more. ``_slack`` is the free capacity of all
+        providers minus the requested total. If more than ``_slack`` is wasted, the remaining capacity is too small.
         """
         for index, least in enumerate(self._least[len(self._chosen)]):
             lost = sum(rooms[index] for rooms in self._rooms.values() if rooms[index] < least)
@@ -223,7 +223,11 @@ class _Walk:
         return True
 
     def _traits_may_be_found(self) -> bool:
-        """Whether chosen or possible providers of the unnumbered group have a trait of each required set."""
+        """Whether the unnumbered group can still get the required traits.
+
+        For each required set, one provider must have a trait of the set. The provider must be chosen for the unnumbered
+        group, or must be one that may still be chosen for it.
+        """
         served = zip(self._slots, self._chosen, strict=False)
         found = {t for slot, offered in served if not slot.is_granular for t in offered.provider.traits}
         open_slots = [slot for slot in self._slots[len(self._chosen) :] if not slot.is_granular]
@@ -235,8 +239,8 @@ class _Walk:
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
         """Whether the groups with these suffixes can still respect same_subtree.
 
-        They can if a common ancestor of the providers chosen for these groups is itself chosen for one of these groups,
-        or may still be chosen. A provider counts as its own ancestor.
+        They can if one provider is an ancestor of all providers that are chosen for these groups so far. This provider
+        must itself be chosen for one of these groups, or may still be chosen. A provider counts as its own ancestor.
         """
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}

@@ -56,10 +56,10 @@ class AdoptRun:
 
 
 def adopted(options: argparse.Namespace, digest: str | None, planned: Callable[[AuditTask], AdoptRun]) -> AdoptRun:
-    """Make a plan by ``planned`` (``identity_run`` or ``store_run``), and carry it out if ``digest`` is its digest.
+    """Call ``planned`` (``identity_run`` or ``store_run``) to make a plan. Carry it out if its digest is ``digest``.
 
-    Raises NoDocument (exit code 2) if a source or the write lock is not available, ConfigError if the configuration is
-    wrong.
+    Raises NoDocument (exit code 2) if a source or the write lock is not available. Raises ConfigError if the
+    configuration is wrong.
     """
     loaded = loaded_for(options)
     if digest is None:
@@ -98,7 +98,7 @@ def identity_run(task: AuditTask) -> AdoptRun:
 
 
 def store_run(task: AuditTask) -> AdoptRun:
-    """Run a dry audit, and plan to record that the disk store in use now is the right one for DISK_GB."""
+    """Run a dry audit, and plan to record the disk store that is in use now as the right one for DISK_GB."""
     result = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:

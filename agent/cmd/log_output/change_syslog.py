@@ -45,7 +45,7 @@ class AnnouncingJournal:
         return entry_id
 
     def end(self, entry_id: str, result: Result, words: str = "") -> None:
-        """Implement Journal.end. A completed change goes to syslog even if the journal cannot record the outcome."""
+        """Implement Journal.end. Announce a completed change even if the journal cannot record the outcome."""
         change = self._open.pop(entry_id, None)
         try:
             self._journal.end(entry_id, result, words)

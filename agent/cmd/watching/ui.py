@@ -56,7 +56,7 @@ def placed(ui: Ui, rows: Sequence[HostRow], page: int) -> Ui:
 
 
 def selected_row(ui: Ui, rows: Sequence[HostRow]) -> HostRow | None:
-    """Return the selected row, None if there is none. ``ui`` must be a result of ``placed()`` for these rows."""
+    """Return the selected row, None if there is none. ``ui`` must fit these rows: ``placed`` returns such a Ui."""
     return rows[ui.index] if ui.index < len(rows) else None
 
 

@@ -19,7 +19,7 @@ COUNTED: Mapping[str, object] = MappingProxyType({"counted": True})
 
 
 def blanked(value: object) -> Mapping[str, object]:
-    """Return metadata for a field that comparisons of facts ignore: ``value`` first replaces the field."""
+    """Return metadata for a field that comparisons of facts ignore. Before a comparison, the field gets ``value``."""
     return MappingProxyType({BLANK: value})
 
 

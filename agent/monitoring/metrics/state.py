@@ -25,8 +25,8 @@ from agent.timing.instants import seconds_of
 
 _FIRST_CLASSES = ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")
 _MOST_CODES = 10
-#: Some metrics have a label that may have only a few different values. For each such metric: the position of the label
-#: among the metric's labels, and the maximum number of values.
+#: The metrics that have a label with a limited number of different values. Each metric has two numbers here: the
+#: position of this label among the metric's labels, and the maximum number of values.
 _CAPS: Mapping[str, tuple[int, int]] = {
     **{
         f"resource_{name}": (2, 8)

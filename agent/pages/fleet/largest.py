@@ -13,8 +13,8 @@ from agent.pages.fleet.wording import amounts, marked_names, some
 from agent.pages.page import Section
 from agent.pages.tables import NOT_KNOWN, cut
 
-#: The maximum number of consumers in the table. report_file.py keeps the MOST_LARGEST largest consumers of each host:
-#: a larger table could miss one.
+#: The maximum number of consumers in the table. It must not exceed MOST_LARGEST: report_file.py keeps only so many
+#: consumers of each host, so a longer table could miss a consumer.
 MOST_LISTED = 10
 _MOST_HOSTS = 3
 _HEADING = "Consumers with the most VCPU"

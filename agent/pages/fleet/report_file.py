@@ -47,8 +47,8 @@ MOST_TEXT = 300
 #: minutes (three intervals) older than the newest report. A shorter time would count too many hosts as silent:
 #: operators rarely gather the report files of all hosts within one minute.
 INTERVAL_S = 300.0
-#: Findings about orphaned compute nodes have the amounts of the node's record in nova's database. Each pair is a
-#: resource class and the name of the fact with its amount.
+#: The facts of a finding about an orphaned compute node include the amounts of the node's record in nova's database.
+#: Each pair names a resource class, and the fact that has the amount of this class.
 _OF_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 _SEVERITIES = tuple(Severity)
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)

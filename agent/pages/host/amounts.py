@@ -81,7 +81,7 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
 
 
 def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
-    """Return a sentence: how much that guests and volumes unknown to the cloud use is still free in Placement.
+    """Return a sentence about the use that the cloud does not know: how much of it Placement counts as free.
 
     The sentence is only about the classes in ``sums``.
     """

@@ -91,7 +91,7 @@ class TokenSession(Session):
             # keystoneauth 5.18.1 caches Keystone's API versions in session and plugin, without a method to drop them.
             getattr(kept, "_discovery_cache", {}).clear()
         if hasattr(plugin, "_plugin"):
-            plugin._plugin = None  # keystoneauth chose this plugin by the API versions in its cache
+            plugin._plugin = None  # keystoneauth chose it by the cached API versions
 
     def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
         """Send as keystoneauth does. Raises TokenMoved for a redirect that must not be followed.

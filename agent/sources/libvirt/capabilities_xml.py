@@ -24,8 +24,8 @@ class GuestDomain:
     """The emulator that runs guests of one domain type, and the aliases of its machine types.
 
     ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is the domain type,
-    such as kvm. ``Guest.default`` has the type None if no domain type uses the default emulator, because each
-    ``<domain>`` has an emulator of its own.
+    such as kvm. In ``Guest.default``, ``type`` is None if every domain type has an emulator of its own: then no domain
+    type uses the default emulator.
     """
 
     type: str | None

@@ -9,7 +9,7 @@ from agent.sources.nova.rows import CellRows, GuestRows, about_guests, guests_fr
 
 
 class LastGuests:
-    """The parsed rows about guests from the last read of nova's database. Only one thread at a time may use this."""
+    """The parsed rows about guests from the last read of nova's database. Not for several threads at once."""
 
     def __init__(self) -> None:
         self._last: tuple[CellRows, GuestRows] | None = None

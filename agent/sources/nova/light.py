@@ -41,7 +41,7 @@ def light_state(host: str, services: tuple[Row, ...], pulse: Pulse, now: object,
 
 
 def is_settled(newest: datetime.datetime | None, pulse: Pulse) -> bool:
-    """Return whether any row that nova saves from now on certainly gets a later ``updated_at`` than ``newest``.
+    """Return whether every row that nova saves from now on is sure to get a later ``updated_at`` than ``newest``.
 
     ``newest`` is the newest ``updated_at`` of the rows that were read; None if no row has such a time.
     """

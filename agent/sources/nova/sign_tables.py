@@ -49,7 +49,7 @@ def signs_of(host: str) -> CompoundSelect[*tuple[object, ...]]:
 
 
 def sign_of_instances(uuids: Iterable[str]) -> Query:
-    """Return the SQL that counts the rows of these instances, deleted or not, and computes the rows' checksum."""
+    """Return the statement that counts these instances' rows and computes their checksum, deleted rows included."""
     return _sign("other instances", _OF_INSTANCES, _WITH_EXTRA, INSTANCES.c.uuid.in_(list(uuids)))
 
 
