@@ -28,7 +28,8 @@ def oldest_s(settings: Settings) -> float:
 def standing(before: Standing | None, heartbeat: datetime.datetime | None, monotonic: float) -> Standing | None:
     """Return the newest heartbeat so far, and the time (in monotonic seconds) at which the agent first read it.
 
-    A newer ``heartbeat`` than the one in ``before`` gets the current time, ``monotonic``. Otherwise ``before`` stays.
+    If ``heartbeat`` is newer than the one in ``before``, return it with the current time, ``monotonic``. Otherwise
+    return ``before``.
     An older heartbeat is normal: reads may return heartbeats of different services.
     """
     if heartbeat is None:

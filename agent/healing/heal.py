@@ -115,9 +115,10 @@ def prepared(
 def _migrations(
     task: AuditTask, state: NovaState | None, consumers: tuple[str, ...]
 ) -> Mapping[str, tuple[Migration, ...] | None]:
-    """Return each instance of the consumers with all its migrations. In roles other than companion, return nothing.
+    """Return all migrations of each of the consumers' instances; None for an instance if they cannot be read.
 
-    The migrations are only for the guard nova-at-work, which is needed only in role companion.
+    In roles other than companion, return nothing: only the guard nova-at-work uses the migrations, and only role
+    companion needs this guard.
     """
     if task.settings.role is not Role.COMPANION or state is None or not state.kind.has_cloud:
         return {}

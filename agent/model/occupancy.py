@@ -40,7 +40,7 @@ class StuckMigration:
 class Occupied:
     """What instances and moves occupy on this host, and the migrations and instances that could not be counted.
 
-    ``unknown``: the sorted uuids of instances that are, or may be, on this host, but have an unreadable size.
+    ``unknown``: the sorted uuids of instances that are, or may be, on this host, but whose flavor is not known.
     """
 
     occupancies: tuple[Occupancy, ...]

@@ -243,7 +243,7 @@ def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
 
 
 def _sources(rows: Sequence[LedgerRow]) -> Iterator[Block]:
-    """Yield two lines per row: the amounts in Placement, nova and on the host, and where the agent read them."""
+    """Yield two lines per row: the amounts in Placement, nova and the host, then where the agent read the amounts."""
     if rows:
         yield ""
         yield "consumers:"

@@ -46,8 +46,8 @@ _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12
 # If a value ends with a uuid, or with the HTTP status and request id of a response, this end is never cut off.
 _END = re.compile(rf"\s*({_UUID.pattern}|\(HTTP \d+\)(?: \[req-[\w-]{{1,60}}\])?)\s*\Z", re.IGNORECASE)
 # The size in bytes of the text `" "`: two quotation marks and a blank. The function ``quoted`` puts every text with a
-# blank in quotation marks, but other texts only if necessary. To measure a character inside quotation marks,
-# ``_shown_bytes`` adds a blank, and then subtracts this size.
+# blank in quotation marks, but other texts only if necessary. To get the size of a character inside quotation marks,
+# ``_shown_bytes`` quotes the character together with a blank, and then subtracts this size.
 _QUOTED_BLANK = 3
 _MARK = "\N{HORIZONTAL ELLIPSIS} (+{})"
 

@@ -79,7 +79,7 @@ class WhyReport:
 
     @property
     def fits(self) -> bool:
-        """Whether the request fits in any tree of the cloud or, if only this host was checked, on this host.
+        """Whether the request fits in any tree of the cloud, or in this host's tree if only this host was checked.
 
         On this host, the requested NUMA cells and pages must fit too.
         """

@@ -11,7 +11,7 @@ from agent.cmd.commands.base import JSON, TABLE, TEXT, BaseCommand, argument
 if TYPE_CHECKING:
     from agent.cmd.watching.setup import Cell
 
-#: The default of ``--timeout``: the seconds that ``--once`` waits until a first host answers.
+#: The default of ``--timeout``: the seconds that ``--once`` waits for the first answer of a host.
 TIMEOUT_S = 5.0
 #: ``--once`` ends after this many seconds without a further answer. This is a copy of SETTLED_S in
 #: agent/cmd/watching/once.py: an import of that module would be slow.

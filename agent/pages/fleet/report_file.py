@@ -65,7 +65,7 @@ class HostReport:
 
 
 def host_report(document: Document) -> HostReport:
-    """Return the part of a report that the page needs. Raises SourceInconsistent if it is no report of an audit."""
+    """Return what the page needs of a report. Raises SourceInconsistent if ``document`` is no report of an audit."""
     try:
         return _host_report(document)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
