@@ -17,7 +17,8 @@ from agent.model.memo import for_the_same_arguments
 
 #: By consumer key: the amounts in nova's database (promised), on the host (held) and in Placement (recorded).
 BookedBy: TypeAlias = Mapping[str, tuple[Booked, ...]]
-#: In BookedBy, this key has the host's total of each class. A finding about a resource class of the whole host uses it.
+#: The key of the host's totals in BookedBy, one for each class. A finding about a class of the whole host has these
+#: totals.
 ALL = ""
 
 

@@ -12,8 +12,8 @@ import datetime
 
 from agent.model.nova import Instance, Migration, NovaState
 
-# A row has just changed if it was written less than this long ago. nova normally needs less time than this from writing
-# the row to writing the allocation.
+# For this long after nova wrote a row, the row counts as just changed. nova normally needs less time from writing the
+# row to writing the allocation.
 JUST_NOW = datetime.timedelta(seconds=10)
 
 
@@ -30,8 +30,8 @@ def migration_just_changed(migration: Migration, now: datetime.datetime | None) 
 def clock_that_matters(state: NovaState) -> datetime.datetime | None:
     """Return the state source's current time if a row changed in the last 10 s, else None.
 
-    The caller uses the result as part of a cache key. Without a change in the last 10 s, the comparison of nova, host
-    and Placement does not depend on the time: None lets the cached comparison of the last audit be used.
+    The caller uses the result as part of a cache key. If no row changed in the last 10 s, the comparison of nova, host
+    and Placement does not depend on the time. With None in the key, the caller can use the cached comparison again.
     """
     young = any(instance_just_changed(i, state.now) for i in state.instances) or any(
         migration_just_changed(m, state.now) for m in (*state.migrations, *state.finished_evacuations)

@@ -207,6 +207,7 @@ def _unknown(report: AuditReport, shape: GuestShape, rooms: tuple[CellRoom, ...]
     lines = unread(report)
     if shape.is_asked and rooms is None:
         why_not = "; ".join(report.resource_view.unknown) if report.resource_view else "the host was not read"
-        # A line first names what is missing: callers print "not read: " or "some data could not be read: " before it.
+        # Each line begins with what is missing, because callers print "not read: " or "some data could not be read: "
+        # before the line.
         lines = (*lines, f"the free CPUs and memory of NUMA cells: {why_not or 'the use of the cells was not read'}")
     return lines

@@ -92,8 +92,8 @@ class ConductorState:
         here = questions.uuids(last.host)
         changed = questions.last_changed(last.host)
         moving = tuple(row for node in _node_names(last) for row in questions.migrations(last.host, node))
-        # ``elsewhere`` has instances on other hosts: those of Placement's consumers and of migrations in progress. A
-        # full read also looks up the instances of finished evacuations.
+        # ``elsewhere``: the instances on other hosts that are consumers in Placement or are migrating. A full read also
+        # looks up the instances of finished evacuations.
         elsewhere = consumers.union(move.instance_uuid for move in last.migrations if move.in_progress) - here
         parts = (
             ("instances", here),

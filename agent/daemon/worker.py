@@ -217,9 +217,9 @@ class Worker:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ask the running audit to end at its next safe point; returns at once.
+        """Ask the running audit to end at its next safe point, and return at once.
 
-        The caller must also close the queue of requests: the worker may be waiting there.
+        The caller must also close the queue of requests, because the worker may be waiting for a request.
         """
         self._stopping.set()
 
@@ -316,9 +316,9 @@ class Worker:
     def _take_over(self, configured: Configured) -> Configured:
         """Use ``configured`` from now on. If a reload has replaced the configuration, drop all caches.
 
-        A reload also makes the agent forget two things. The agent's last write would show that another client
-        overwrites the inventory: this client may be gone. Placement did not know some traits: an upgraded Placement may
-        know them.
+        A reload also makes the agent forget its last write, and the traits that Placement did not know. The last write
+        serves to notice that another client overwrites the inventory, but this client may be gone. The traits may be
+        known now, if Placement was upgraded.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()

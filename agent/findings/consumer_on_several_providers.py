@@ -152,8 +152,8 @@ def _remedies(
 def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: list[str]) -> tuple[Remedy, ...]:
     """Return the command that repairs the finding on the other host: ``stocktake heal`` with the finding's id.
 
-    The agent on the other host computes the same id. If the allocations are on several other providers, the id cannot
-    be known here: return an empty tuple.
+    The agent on the other host computes the same id. Return an empty tuple if the allocations are on several other
+    providers, because this agent cannot know the id then.
     """
     if len(others) != 1:
         return ()

@@ -151,8 +151,9 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     name, rows, used = place.resource_class, place.rows, place.used
     leaked = [row for row in rows if row.verdict in LEAKS and row.recorded]
     leaked_amount = sum(row.recorded or 0 for row in leaked)
-    # ``missing`` is the capacity that must become free before this finding ends. It has two parts: the usage above the
-    # capacity, and ``overflow``. Nova does not know this second usage, and ``reserved`` cannot include it.
+    # ``missing`` is the capacity that must become free before this finding ends. One part of ``missing`` is the usage
+    # above the capacity. The other part comes from ``overflow``: usage that nova does not know and that ``reserved``
+    # cannot include.
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used

@@ -57,7 +57,8 @@ class HostSeen:
     """The last message of one host's agent. A field is None if the agent does not know the value or does not send it.
 
     - ``received_at``: when the message arrived, in monotonic seconds.
-    - ``outcome_since``: when the first message with the present ``outcome`` (how the audit ended) arrived, likewise.
+    - ``outcome_since``: when the first message with the present ``outcome`` arrived, in monotonic seconds. ``outcome``
+      says how the audit ended.
     - ``told``: the host's condition according to this message.
     - ``oldest_age_s``: the age of the oldest finding in seconds, at the time of sending.
     - ``causes``: the number of findings by code, without findings that another finding causes.

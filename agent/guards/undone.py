@@ -23,8 +23,8 @@ def _refuses(guarded: GuardedFinding) -> str | None:
     if not undone.findings.isdisjoint({seen.finding.id, *seen.caused_by, *seen.symptoms}):
         why = "an operator undid this repair, so the daemon does not repeat it"
         return f"{why}; to repeat the repair by hand, run stocktake heal"
-    # A Repair changes one consumer's amounts. The operator who undid it objected to the new amounts. The other kind of
-    # change, a reshape, keeps all amounts and only moves them to child providers. So the guard does not refuse it.
+    # A Repair changes one consumer's amounts, and the operator who undid a repair objected to the new amounts. A
+    # reshape is not refused: it keeps all amounts and only moves them to child providers.
     if isinstance(guarded.repair, Repair) and not undone.consumers.isdisjoint(guarded.consumer_uuids):
         why = "an operator undid a repair of this consumer's allocations, so the daemon does not change them"
         return f"{why}; to repair the allocations by hand, run stocktake heal"

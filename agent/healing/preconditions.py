@@ -51,10 +51,10 @@ def not_now(
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
-        # Another client may write between the read of the tree and the read of the consumers. The second read must
-        # detect such a write. A TreeFingerprint contains generations, and every write changes a generation, so then the
-        # tree is read second. A TreeShape contains no generations. Then the consumers are read second, because their
-        # records show the write.
+        # Another client may write between the read of the tree and the read of the consumers. So the second read must
+        # be the one that detects the write. A TreeFingerprint detects every write, because it contains generations: the
+        # tree is read second. A TreeShape contains no generations, but the consumers' records show the write: the
+        # consumers are read second.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:
@@ -69,7 +69,7 @@ def not_now(
 
 
 def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
-    """Return whether Placement may have written the consumer's record between two reads with equal content.
+    """Return whether Placement may have written the consumer's record since ``before`` was read, with equal content.
 
     A write is possible if ``before`` shows the time of the last write, but ``now`` shows another time or no time.
     """

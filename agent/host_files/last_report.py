@@ -1,11 +1,11 @@
 """Bring a saved history up to date with the report of the last audit, which is written after every audit.
 
-The daemon does not write findings.json if only times have changed. So after a crash, only the report says until when
-the audits saw the findings. A report of another boot, or of an audit before the last save, changes nothing.
+The daemon does not write findings.json if only times have changed. So after a crash, only the report says when an audit
+last saw a finding. A report of another boot, or of an audit before the last save, changes nothing.
 
 The history counts the audits in a row that saw a finding, and heal acts when this count is high enough. If the daemon
-could not save, the saved count may be too high: a later audit began to count again. So the lower of the saved count and
-the report's count is used. Pure: no I/O.
+could not save the history, the saved count may be too high, because a later audit may have begun to count again. So the
+lower of the saved count and the report's count is used. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
 
 
 def _lasts(loss: Loss, status: dict[str, Json] | None) -> bool:
-    """Return whether the report shows the same loss: the source could not be read since ``loss.since``.
+    """Return whether the report shows the same loss: a source that could not be read since ``loss.since``.
 
     Return True if the report has no status of the source.
     """

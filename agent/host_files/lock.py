@@ -11,8 +11,8 @@ full or temporarily unavailable). The process then locks the first of these that
 2. the folder of the lock file;
 3. a file in a second folder.
 
-These errors are the same in every process, so all processes lock the same file or folder. An error that only one
-process has, such as too many open files, is different: that process gets no lock.
+All processes have these errors of the file system at the same time, so all lock the same file or folder. An error that
+only one process has, such as too many open files, is different: that process gets no lock.
 """
 
 from __future__ import annotations

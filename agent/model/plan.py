@@ -82,10 +82,9 @@ class PutAllocations:
     ``consumer_generation`` is the generation that the agent read, None for a consumer without allocations. If
     ``consumer_type`` is None, the writer sends the request at microversion 1.28, which keeps the consumer's type.
 
-    Only ``heal`` and ``undo`` create this write for instances and migrations. The agent also has consumers of its own.
-    They stand for the usage of guests and volumes that nova does not know. Audits create this write for these
-    consumers: an agent beside a nova-compute (role companion) sets their allocations, an agent in role owner removes
-    the allocations.
+    Only ``heal`` and ``undo`` create this write for instances and migrations. Audits create it for the agent's own
+    consumers, which stand for the usage of guests and volumes that nova does not know. An agent in role companion
+    (beside a nova-compute) sets the allocations of these consumers. An agent in role owner removes them.
     """
 
     consumer_uuid: str

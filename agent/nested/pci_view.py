@@ -124,8 +124,8 @@ def pci_view(snapshot: Snapshot, settings: Settings) -> PciView:
         conflicts=found,
         frozen=frozen,
         observed=observed,
-        # If a virtual function does not name its parent, the parent may be a device that seems gone. Its provider must
-        # stay, so no device counts as gone.
+        # If a virtual function does not name its parent device, any device that seems gone may be the parent. The
+        # parent's provider must stay, so no device counts as gone.
         gone={} if any(conflict.address is None for conflict in found) else gone,
         allocations=allocated,
         from_files=from_files,

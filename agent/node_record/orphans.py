@@ -4,8 +4,8 @@ libvirt reports one node per host, so every other undeleted row of the host is a
 provider of such a node together with its allocations. The agent deletes a provider only if nothing is allocated from
 its tree, and if every provider in the tree belongs to nova or the agent (scenarios 68 and 158 in docs/differences.md).
 
-The agent deletes the record before the provider. Another host may have taken over both. Then nova refuses to delete the
-record, and the agent keeps the provider.
+The agent deletes the record before the provider. If another host has taken over the record and the provider, nova
+refuses to delete the record, and the agent keeps the provider.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def trees_to_read(
 ) -> frozenset[str]:
     """Return the uuids of the provider trees that an audit must read besides the host's own tree (``root_uuid``).
 
-    These are the trees of orphaned compute nodes. The trees in ``left`` remain from compute node records that are
-    already deleted.
+    These are the trees of orphaned compute nodes, and the trees in ``left``: their compute node records are already
+    deleted.
     """
     rows = {row.uuid for row in orphan_rows(state, node, root_uuid)}
     return frozenset(rows | {provider.uuid for provider in left}) - {root_uuid or ""}

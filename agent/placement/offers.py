@@ -216,7 +216,7 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
 def _used_everywhere(
     client: PlacementClient, request: ResourceRequest, listed: Sequence[Provider]
 ) -> dict[str, Amounts]:
-    """Return what is used of each provider that Placement returns as a candidate for one unit of a class.
+    """Return the used amounts of each provider that is in Placement's answer about candidates for one unit of a class.
 
     The answer for the first requested class usually contains the other classes too. A request for another class is sent
     only if the class is in no answer yet. The last request, for VCPU, finds hosts without any requested class.

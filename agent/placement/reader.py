@@ -161,8 +161,8 @@ class TreeReader:
     def _unlisted(self, reading: _TreeReading, request: ViewRequest) -> tuple[UnlistedUsage, ...]:
         """Return the usage that Placement counts although no allocation in Placement's list explains the usage.
 
-        The first audit, each full read and each command check all providers. Other audits check only the providers
-        with such usage at the last check of all providers.
+        The first audit, each full read and each command check all providers. Other audits check only the providers on
+        which the last check of all providers found such usage.
         """
         if not request.usages:
             return ()

@@ -93,8 +93,8 @@ class _Course:
         if isinstance(write, CreateProvider):
             self.unmade.add(write.provider_uuid)
         if isinstance(write, CreateProvider | PutInventories):
-            # The plan may move a class from this provider to a new child. If this write is skipped, the provider keeps
-            # the class. So create no child: both would offer the class.
+            # If this write is skipped, create no child of this provider. The plan may move a class from the provider to
+            # the child. The provider keeps the class now, so both would offer the class.
             self.childless.add(write.provider_uuid)
 
     def applied(self, requests: int) -> Applied:
@@ -179,7 +179,8 @@ class TreeWriter:
 
         The text of ``error`` may be cut off, so the agent asks Placement for all traits that it knows.
 
-        Raises GenerationConflict if another attempt may succeed: a custom trait is unknown, or no trait is unknown now.
+        Raises GenerationConflict if another attempt may succeed. This is the case if a custom trait is unknown, or if
+        Placement knows all traits of the write by now.
         """
         missing = frozenset(write.traits) - self._client.get("/traits", MINIMUM, wire.parse_trait_names)
         standard = {name for name in missing if not name.startswith(CUSTOM)}

@@ -102,8 +102,9 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
     changed = [cause for cause in OWN_CAUSES if wanted[cause] != recorded[cause]]
     takers = [c for c in changed if any(n > recorded[c].get(key, 0) for key, n in wanted[c].items())]
     givers = [cause for cause in changed if cause not in takers]
-    # If the capacity suffices, first write the consumers that get more: then Placement never counts too little between
-    # two writes. Otherwise first write the consumers that get less: the others need the capacity that becomes free.
+    # The consumers that get more are written first if the capacity suffices: then Placement never counts too little
+    # between two writes. Otherwise the consumers that get less are written first, because the others need the capacity
+    # that these consumers free.
     ordered = takers + givers if _has_room_for_both(view, recorded, wanted) else givers + takers
     return Placing(
         writes=tuple(_put(view, cause, wanted[cause]) for cause in ordered),
@@ -113,11 +114,12 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
 
 
 def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tuple[PutAllocations, ...]:
-    """Return the writes that remove the agent's own allocations, because ``reserved`` now counts this use (role owner).
+    """Return the writes by which an agent in role owner removes the allocations of its own consumers.
 
-    The new ``reserved`` must be written first. If the agent cannot decide the ``reserved`` of a class now, a consumer
-    with allocations of this class keeps all its allocations. The use may then be counted twice for a while, but this is
-    less wrong than not to count the use.
+    In role owner, ``reserved`` counts the use for which these consumers stand. The new ``reserved`` must be written
+    first. If the agent cannot decide the ``reserved`` of a class now, a consumer with allocations of this class keeps
+    all its allocations. The use may then be counted twice for a while, but this is less wrong than not to count the
+    use.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:
@@ -153,7 +155,7 @@ def _recorded(view: PlacementView, cause: Cause) -> dict[tuple[str, str], int]:
 
 
 def _is_use_known(name: str, snapshot: Snapshot, settings: Settings) -> bool:
-    """Whether the agent has read every source that shows use of this class that nova does not know.
+    """Whether the use of this class outside nova is known: the agent has read all sources that show such use.
 
     If no module of agent/resources is responsible for the class, all sources of the snapshot must have been read.
     """

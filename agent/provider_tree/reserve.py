@@ -45,9 +45,11 @@ def raised(
 
 
 def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | None) -> tuple[Inventory, ReserveTerms]:
-    """Return the inventory with ``reserved`` at least as high as in Placement (``observed``), and its summands (terms).
+    """Return the inventory with a ``reserved`` that is not lower than in Placement, and the terms of this ``reserved``.
 
-    This is for a time when the agent does not know how much is used by guests and volumes unknown to nova.
+    ``observed`` is the inventory in Placement. The terms are the amounts that add up to ``reserved``, which never
+    exceeds the total. The agent calls this function while it cannot tell how much the guests and volumes use that nova
+    does not know.
     """
     kept = min(observed.reserved, inventory.total) if observed else 0
     if kept <= inventory.reserved:
@@ -57,7 +59,7 @@ def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | N
 
 
 def is_reserved(claim: Claim, settings: Settings) -> bool:
-    """Whether the configuration says to add this use by a guest or volume unknown to nova to ``reserved``."""
+    """Whether nova does not know this use, and ``settings`` says that ``reserved`` must include such use."""
     policy = settings.unknown_guests if claim.cause is Cause.FOREIGN_GUEST else settings.foreign_volumes
     return claim.cause in UNMANAGED_CAUSES and policy is UnmanagedPolicy.RESERVE
 

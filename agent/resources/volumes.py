@@ -30,8 +30,8 @@ class OwnerKind(enum.Enum):
     """The kinds of owners of an LVM volume.
 
     PART: the bytes of this volume are counted with another volume. For example, a snapshot is counted with its origin.
-    THIN_POOL: a thin pool with an instance's disk. Each volume in the pool gets a share of the pool's bytes. Only the
-    bytes that are left are counted with the pool.
+    THIN_POOL: a thin pool with an instance's disk. Each volume in the pool gets a share of the pool's bytes. The pool's
+    own row has the remaining bytes.
     """
 
     INSTANCE = "instance"
@@ -133,15 +133,16 @@ def _share_out(
 ) -> dict[str, int]:
     """Divide the bytes of some thin pools among their thin volumes. Return how many bytes of each pool are left.
 
-    ``split`` has the paths of these pools. ``taken`` has the bytes of each volume by path: the function moves each thin
-    volume's share there from the pool to the volume (or to the volume that ``served`` has for it).
+    ``split`` has the paths of these pools. ``served`` names the volume with which a thin volume's bytes are counted,
+    usually the thin volume itself. ``taken`` has the bytes of each volume, by path. The function changes ``taken``: it
+    moves each thin volume's share from the pool to the volume that ``served`` names.
     """
     volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
-            # Do not give the thin volumes more bytes than are counted with the pool: lvm2 may allow that part of the
-            # pool's data is on a volume that belongs to somebody else.
+            # The thin volumes get at most the bytes that are counted with the pool. These may be fewer than the pool's
+            # size if some of the pool's data is on a volume of another owner, which lvm2 may allow.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             volumes_in[pool].append(volume)
@@ -212,7 +213,7 @@ def device_paths(volume: Volume) -> tuple[str, str]:
 
 
 def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: frozenset[str]) -> dict[str, str]:
-    """Return, for each volume, the volume with which its bytes are counted: itself or another (as paths)."""
+    """Return {a volume's path: path of the volume with which its bytes are counted}, often the same volume."""
     paths = {volume.path for volume in volumes}
     step = {volume.path: target for volume in volumes if (target := _target(volume, split)) in paths}
     return {volume.path: _follow(volume.path, step, claimed) for volume in volumes}
@@ -221,8 +222,8 @@ def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: f
 def _target(volume: Volume, split: frozenset[str]) -> str | None:
     """Return the path of the volume with which this volume's bytes may be counted: its parent, its origin or its pool.
 
-    Return None if there is none. The pools in ``split`` and the volumes in them are counted separately: for them the
-    result is None too.
+    Return None if there is no such volume. The pools in ``split`` and their thin volumes are counted separately: the
+    result is None for such a pool, and for a thin volume in the pool that is not a snapshot.
     """
     if volume.path in split:
         return None
@@ -244,9 +245,9 @@ def _pool(volume: Volume) -> str | None:
 
 
 def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -> str:
-    """Follow ``step`` from volume to volume, beginning at ``path``. Return the path where this ends.
+    """Follow ``step`` from volume to volume, beginning at ``path``. Return the path of the last volume.
 
-    It ends at the first volume in ``claimed``, or at a volume without a next step. If the steps form a cycle, return
+    The last volume is the first one in ``claimed``, or one without a next step. If the steps form a cycle, return
     ``path``.
     """
     seen = [path]
@@ -260,9 +261,13 @@ def _follow(path: str, step: Mapping[str, str], claimed: Mapping[str, _Owner]) -
 def _pool_owners(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], rest: _Owner) -> dict[str, _Owner]:
     """Return the owners of pools, by path. Pools in ``claimed`` are left out: their name already says who owns them.
 
-    A thin pool with an instance's disk gets _SPLIT: its bytes are divided among its volumes. Any other pool has the
-    owner that all its volumes have; unknown, if a volume's owner is unknown; instances, if all volumes belong to
-    instances; else ``rest``.
+    The first rule that applies decides:
+
+    - A thin pool with an instance's disk: _SPLIT, because the pool's bytes are divided among its volumes.
+    - All volumes in the pool have the same owner: this owner.
+    - The owner of a volume is unknown: unknown.
+    - All volumes belong to instances: instances.
+    - Otherwise: ``rest``.
     """
     thin = {volume.path for volume in volumes if volume.segment_type == "thin-pool" and _pool(volume) is None}
     step = {volume.path: user for volume in volumes if (user := _user(volume)) is not None}

@@ -18,8 +18,8 @@ _VAGUE = frozenset({"", "unknown"})
 def subjects_of(report: AuditReport, before: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return {id of a finding: what the finding is about}, for example ``instance web-1 UUID``.
 
-    The result has the report's present findings and the findings that are gone. ``before`` has the results of earlier
-    audits: they still name a consumer that is gone.
+    The result covers the report's present findings and the findings that are gone. ``before`` is this function's result
+    after earlier audits, which still has the name of a consumer that is gone.
     """
     findings = [seen.finding for seen in (*report.findings, *(gone.seen for gone in report.gone))]
     if not findings:

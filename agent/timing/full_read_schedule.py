@@ -1,10 +1,11 @@
 """Decide which audits read Placement again although no generation changed.
 
 Placement does not increase a generation when an allocation is removed, so the agent reads allocations again every k
-audits (k is ``full_read_every``). Inventories, traits and aggregates cannot change without a new generation, but an
-equal generation may still mislead: after Placement's database is restored from a backup, a generation that the agent
-knows occurs a second time; and a proxy may return an old response. So the agent reads everything again every 10 x k
-audits. The host's identity selects these audits, so that hosts that start together do not read together. Pure: no I/O.
+audits (k is ``full_read_every``). Inventories, traits and aggregates cannot change without a new generation. But an
+equal generation may still mislead in two cases. After Placement's database is restored from a backup, a generation that
+the agent knows may occur a second time. A proxy may return an old response. So the agent reads everything again every
+10 x k audits. The host's identity selects these audits, so that hosts that start together do not read together. Pure:
+no I/O.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def overdue(its: Turn, audits_since: int, every: int) -> Turn:
 
 
 def audits_to_turn(root_uuid: str, audit: int, every: int) -> int:
-    """Return how many audits later than audit number ``audit`` the next scheduled read is: 1 to ``every``."""
+    """Return how many audits after audit number ``audit`` the next scheduled read comes: 1 to ``every``."""
     return every - (audit + _offset(root_uuid, every)) % every
 
 

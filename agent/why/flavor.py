@@ -1,7 +1,7 @@
 """Read a flavor's extra specs: NUMA cells, page size, traits, and notes on other specs. Pure: no I/O.
 
 ``stocktake why`` asks Placement only for amounts and for the traits in ``trait:`` specs. nova also turns other extra
-specs into parts of its request; only nova-scheduler's log shows them. The notes tell the operator which extra specs
+specs into parts of its request, which only nova-scheduler's log shows. The notes tell the operator which extra specs
 ``stocktake why`` does not check.
 """
 

@@ -55,7 +55,8 @@ class HelpFormatter(argparse.RawDescriptionHelpFormatter):
 class ParserOwner(Command):
     """Base class that makes a command's parser.
 
-    In a command's class, name cliff's base classes first: their ``get_parser`` calls this one and adds options.
+    In a command's class, name cliff's base classes first: their ``get_parser`` calls the one of this class and adds
+    options.
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:

@@ -1,7 +1,7 @@
 """Provide the base classes of the commands. A command prints a document or a list, as text or as JSON.
 
 stdout has only the document or list. A command that has no document to print raises an error
-(agent/cmd/command_line/failures.py); with ``-f json`` an error object takes the document's place.
+(agent/cmd/command_line/failures.py). With ``-f json``, an error object then takes the document's place.
 cliff searches all installed Python packages for output formats. The base classes avoid this search, because it takes
 longer than a whole ``stocktake status``. rich is imported only to draw text for people.
 """
@@ -214,7 +214,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
         parsed_args.sort_columns = [self._column(name, columns) for name in parsed_args.sort_columns]
 
     def _headings_of(self, parsed_args: argparse.Namespace) -> dict[str, str]:
-        """Return {column: heading} for each heading that the operator typed after ``-c``; the table prints the heading.
+        """Return {column: heading} for each heading that the operator typed after ``-c``. The table prints the heading.
 
         A column's name after ``-c`` is no heading.
         """

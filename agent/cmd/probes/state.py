@@ -14,7 +14,10 @@ from agent.ports import Deadline
 
 
 def state_probes(loaded: Loaded) -> Iterator[Probe]:
-    """Yield a probe of the source of nova's rows (nova-conductor or the database), if one is configured."""
+    """Yield a probe of the configured source of nova's rows.
+
+    The source is nova-conductor or nova's database. Yield nothing if no source is configured.
+    """
     kind = state_options_from(loaded).kind
     if kind is not StateKind.NONE:
         yield Probe(what=f"state source ({kind.value})", ask=lambda deadline: _state(loaded, deadline))

@@ -30,7 +30,9 @@ UNDECIDED, UP, AWAY = "undecided", "up", "away"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellParts:
-    """The objects that a WatchedCell uses. ``expected`` lists the hosts that should send messages; None: no such list.
+    """The objects that a WatchedCell uses.
+
+    ``expected`` lists the hosts that should send messages, and is None if there is no list.
 
     ``told`` is called with a sentence when the broker becomes unreachable, and when it is reachable again.
     """

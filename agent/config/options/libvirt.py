@@ -1,7 +1,7 @@
 """[libvirt]: the URI of the hypervisor, the features that guests may use, and the storage of their disks.
 
-Names and meaning are those of nova.conf. The agent asks libvirt for its capabilities only once per connection. So a new
-value of an option that decides what the agent asks, such as ``virt_type``, needs a restart.
+Names and meaning are those of nova.conf. The agent asks libvirt for its capabilities only once per connection. Some
+options, such as ``virt_type``, decide what the agent asks. A new value of such an option needs a restart.
 """
 
 from __future__ import annotations

@@ -61,8 +61,9 @@ def differs(report: AuditReport, before: Samples) -> Samples | None:
     found: dict[tuple[str, ...], float | None] = {}
     kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
     rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
-    # The metric has one value per class for all child providers together. If the inventory of one child is not decided,
-    # the metric keeps its value of the earlier audit. The loop visits such a child last, so the earlier value wins.
+    # The metric has one value per class for all child providers together. If the agent could not decide the inventory
+    # of one child, the metric keeps the value of the earlier audit. The loop visits undecided children last, so that
+    # the earlier value replaces the value from the other children.
     for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
         labels = (_hostname(report), _kind(report, row), shown.resource_class)
         is_other = row.wanted is not None and row.wanted != row.recorded
@@ -110,7 +111,7 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
     rows = list(_in_tree(report))
     if name == "held":
         # ``seen``: the classes for which libvirt or the storage reports used amounts. RESERVED rows are left out,
-        # because the configuration says their amounts.
+        # because their amounts come from the configuration.
         seen = {row.resource_class for row in rows if row.held is not None and row.verdict is not Verdict.RESERVED}
         rows = [row for row in rows if row.resource_class in seen | _OF_GUESTS]
     sums: dict[str, float] = defaultdict(float)
@@ -127,10 +128,8 @@ def book(report: AuditReport, name: str, before: Samples) -> Samples | None:
 def leaks(report: AuditReport, before: Samples) -> Samples | None:
     """Return the leaked amounts (too much in Placement) and the missing amounts (too little) by class.
 
-    None if the audit could not check for leaks.
-
-    While libvirt cannot be read, the amounts come from the findings of earlier audits. If no earlier audit could read
-    libvirt, the result is None.
+    The result is None if Placement or nova's rows were not read. While libvirt cannot be read, the amounts come from
+    the findings of earlier audits. If no audit has read libvirt yet, the result is None.
     """
     is_read = was_read(report, PLACEMENT) and was_read(report, STATE)
     if not is_read or not (before or was_read(report, LIBVIRT)):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from agent.fleet.conditions import Counts
 from agent.fleet.view import FleetView, HostRow
 
-#: ``Spread.home`` is the host that runs an instance according to nova. This value means that nova deleted the instance.
+#: The value of ``Spread.home`` if nova deleted the instance. Any other value is a host's name or "".
 DELETED = "deleted"
 
 
@@ -21,9 +21,9 @@ class Spread:
     """A consumer with allocations on several hosts, as one host's report describes the consumer.
 
     ``amounts`` are the consumer's allocations on this host. ``elsewhere`` has the allocations on other providers, as
-    pairs of a provider's uuid and the amounts. ``home`` is the host on which the cloud has the instance. It is DELETED
-    if the cloud has deleted the instance, and "" if the report does not say. ``wasted_by`` is the code of the finding
-    that counts the allocations on this host as wasted, "" if there is no such finding. ``since`` is when an audit first
+    pairs of a provider's uuid and the amounts. ``home`` is the instance's host according to nova. ``home`` is DELETED
+    if nova deleted the instance, and "" if the report does not say. ``wasted_by`` is the code of the finding that
+    counts the allocations on this host as wasted, "" if there is no such finding. ``since`` is when an audit first
     found the allocations on several hosts (ISO 8601).
     """
 

@@ -38,8 +38,8 @@ class Folder:
 def gathered(files: Iterable[tuple[str, Document | SourceError]], folder: Folder) -> FleetFacts:
     """Return the facts of all reports.
 
-    The page's time is the time of the newest audit, but at most ``folder.made``, the time of this call: the clock of a
-    host may be wrong.
+    The page's time is the time of the newest audit. It is never later than ``folder.made``, the time of this call,
+    because the clock of a host may be wrong.
 
     ``files`` has the name of each file, and its document or the error of reading the file.
     """

@@ -156,9 +156,9 @@ def name(text: str) -> str:
 
 
 def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None) -> Cell:
-    """Return the cell with the host's name; the name links to the host's row if ``places`` has the id of that row.
+    """Return the cell with the host's name. If ``places`` has the id of the host's row, the name links to the row.
 
-    Behind a silent host's name is the time of its last message.
+    The text after the name says if the host is disabled, and from when a silent host's numbers are.
     """
     target = (places or {}).get(row.key, "")
     notes = [note for note in ("disabled" if row.disabled else "", as_of(row)) if note]
@@ -167,7 +167,7 @@ def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None)
 
 
 def marked_names(facts: FleetFacts) -> Mapping[str, str]:
-    """Return each host's name as the page shows it. Behind a silent host's name is the time of its last message."""
+    """Return each host's name as the page shows it, with the notes "disabled" and "as of ..." (``host_cell``)."""
     return {row.host: host_cell(row).text for row in facts.view.rows}
 
 

@@ -123,9 +123,10 @@ def _figures(losses: Losses, facts: HostFacts) -> tuple[Figure, ...]:
 
 
 def _dates(loss: Loss, now: str) -> Iterator[str]:
-    """Yield a line that says when the loss began (by nova's database), and a line that says when an audit first saw it.
+    """Yield a line that says when the loss began, and a line that says when an audit first saw the loss.
 
-    Several faults may cause one loss. If their dates differ, a line has the oldest and the newest date.
+    The date on which the loss began comes from nova's database. A line without a known date is left out. If several
+    faults with different dates cause the loss, a line has the oldest and the newest date.
     """
     for name, times in (("began", loss.began), ("first seen", loss.seen)):
         if not times:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-# If no more than this many seconds are left, no further request is sent, because it could only fail. A little time may
-# be left although the limit is used up: a time-out does not come exactly on time.
+# No request is sent if at most this many seconds are left, because the request could only fail. Time-outs are inexact:
+# after a request has waited as long as it may, a little time may still be left.
 _TOO_SHORT_S = 0.25
 
 

@@ -29,7 +29,7 @@ class Measured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Answer:
-    """One DomainAnswer as the probe sends it: without the names of the machine type, which the agent has already."""
+    """One DomainAnswer as the probe sends it, without the machine type's names, because the agent has them."""
 
     emulator: str | None
     arch: str

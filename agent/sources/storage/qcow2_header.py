@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 # The number of bytes to read from the start of an image: enough for a qcow2 header and its extensions. The longest
-# extension is a file name of at most 1023 bytes (the external data file).
+# extension is the name of the external data file, at most 1023 bytes.
 HEAD_BYTES = 4096
 
 _MAGIC = b"QFI\xfb"

@@ -50,7 +50,7 @@ def capacity_picture(classes: Sequence[ClassBooks]) -> Picture:
 
 
 def conclusion(each: ClassBooks) -> str:
-    """Return the sentence that ends the picture: the amounts by nova, the host and Placement, and the free amount."""
+    """Return the sentence that ends the picture: the promised, held and recorded amounts, and the free amount."""
     name = each.resource_class
     books = ", ".join(f"{book.name} {_sum(name, book)}" for book in each.books)
     free = each.free
