@@ -112,7 +112,10 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the usage for which the agent created this consumer; () for a consumer of nova or of another program."""
+    """Return the usage of the class for which the agent created this consumer.
+
+    Return () if nova or another program created the consumer.
+    """
     cause = known.own_consumers.get(consumer)
     if cause is None:
         return ()

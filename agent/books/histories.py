@@ -2,7 +2,7 @@
 
 The daemon and a command may audit at the same time. Both begin with the saved history, and both save a history. The
 merged history has each finding once: with the earliest ``first_seen_at``, the latest ``last_seen_at``, and the larger
-count. A finding's count starts again if the finding was perhaps gone in an audit of the other process. Pure.
+count. A finding's count starts again if the finding may have been gone in an audit of the other process. Pure.
 """
 
 from __future__ import annotations

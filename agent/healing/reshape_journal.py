@@ -21,7 +21,11 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JournalledConsumer:
-    """A consumer that a reshape moved: its record before and after (JSON), and its instance's host at that time."""
+    """A consumer that a reshape moved.
+
+    ``before`` is the consumer's record before the reshape. ``after`` is the planned record, as JSON. ``instance`` says
+    where the consumer's instance was before the reshape, None if that was not known.
+    """
 
     before: ConsumerRecord
     after: Document

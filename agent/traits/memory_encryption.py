@@ -115,8 +115,8 @@ def _with_sev(host: HostFacts) -> list[DomainCapabilities]:
 
 
 def _has_es(host: HostFacts) -> bool:
-    # If SEV-SNP is on in the kernel, the kernel reserves all contexts (ASIDs) of SEV-ES for SNP guests, even if libvirt
-    # and QEMU cannot start such guests. Then SEV-ES guests can have none.
+    # If SEV-SNP is on in the kernel, the kernel reserves all contexts (ASIDs) of SEV-ES for SNP guests, so SEV-ES
+    # guests get no context. The kernel does so even if libvirt and QEMU cannot start SNP guests.
     in_kernel = host.kernel_flag("kvm_amd/sev_es") and not host.kernel_flag("kvm_amd/sev_snp")
     return bool(in_kernel) and at_least(host, qemu=(8, 0, 0))
 
