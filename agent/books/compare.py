@@ -112,7 +112,7 @@ def _row(known: Known, key: _Key, books: _Claims) -> Row:
 
 
 def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim, ...]:
-    """Return the usage of the class for which the agent created this consumer.
+    """Return the claims of ``resource_class`` that are the reason why the agent created this consumer.
 
     Return () if nova or another program created the consumer.
     """
