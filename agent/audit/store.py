@@ -47,10 +47,12 @@ def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned
 
 
 def _lacking(record: StoreRecord | None, before: StoreMark | None, learned: StoreMark | None) -> StoreMark | None:
-    """Return the disk store to write to store.json, None if the file need not change.
+    """Return the disk store to write to store.json; None if the file need not change.
 
-    - There is no file (``record`` is None): return the store of this audit (``learned``), else ``before``.
-    - The file names the store with which this audit began (``before``): return ``learned``.
+    ``before`` is the store that the agent knew before this audit, ``learned`` the store that this audit found.
+
+    - There is no file (``record`` is None): return ``learned``, or ``before`` if this audit found no store.
+    - The file names the store ``before``: return ``learned``.
     - The file names another store: return None, because ``adopt`` or ``undo`` wrote the file during the audit.
     """
     if record is None:

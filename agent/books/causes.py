@@ -118,7 +118,10 @@ def _roots(finding_id: str, causes: Mapping[str, set[str]]) -> frozenset[str]:
 
 
 def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the ids of the candidates (possible causes); () if together they explain only a part of the lack."""
+    """Return the ids of the possible causes (``candidates``) that take some of the amount that ``symptom`` lacks.
+
+    Return () if together they take less than the whole lacking amount.
+    """
     facts = dict(symptom.facts)
     evidence = frozenset(claim for claim in symptom.evidence if claim.resource_class == symptom.resource_class)
     parts = {one.id: _claims(one, evidence) for one in candidates}

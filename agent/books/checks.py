@@ -59,10 +59,10 @@ class Checks:
     shared_is_read: bool = True
 
     def missing(self, finding: Finding, booked: tuple[Booked, ...] = ()) -> tuple[str, ...]:
-        """Return why the absence of ``finding`` from this audit proves nothing: names of unread sources, or WRITES.
+        """Return what this audit lacked to check ``finding``, which it did not find. If empty, the finding is gone.
 
-        WRITES: this audit tried no write, or does not know the agent's earlier writes. If the result is empty, the
-        finding is gone. ``booked``: the amounts of the finding when an audit last saw it.
+        The result contains the names of unread sources. It contains WRITES if this audit tried no write, or does not
+        know the agent's earlier writes. ``booked``: the finding's amounts when an audit last saw the finding.
         """
         because = {self.codes[finding.code]} if finding.code in self.codes else set()
         if self.is_new_process and (OVERWROTE, True) in finding.facts:
@@ -81,9 +81,10 @@ class Checks:
         return tuple(sorted(because))
 
     def _without_text(self, finding: Finding) -> set[str]:
-        """Return the sources that this audit may have lacked to check a finding of which only the code is known.
+        """Return the unread sources that may concern a finding of which only the code is known.
 
-        Without its consumer and subject, the finding may be about any part that was not read.
+        The finding's consumer and subject are not known. So the finding may be about any guest, row or path that this
+        audit could not read.
         """
         found = set() if finding.code in _ABOUT_PARTS else set(self.parts.values()) | ({STATE} if self.rows else set())
         is_of_placement = PLACEMENT in finding.rests_on or not finding.rests_on
@@ -96,11 +97,11 @@ class Checks:
         return found
 
     def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
-        """Return the unread sources that leave a finding unknown, although this audit found it; empty if none.
+        """Return the unread sources because of which a finding is unknown, although this audit found it; () if none.
 
         A source that the agent deliberately did not ask does not count. For example, ``identity-changed`` reports that
-        the host's identity is in doubt. Because of this doubt the agent does not ask Placement, so this finding does
-        not need it.
+        the host's identity is in doubt. Because of this doubt the agent does not ask Placement. So Placement's missing
+        answer does not make ``identity-changed`` unknown.
         """
         because = (self._unread(finding) - self.not_asked) | self._parts(finding)
         if finding.rests_on_recorded and not self.recorded_is_fresh:

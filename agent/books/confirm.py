@@ -41,12 +41,12 @@ from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 class AuditReads:
     """When one audit read its sources, and what it could check.
 
-    ``at`` is when the reads began, ``ended`` when they ended (None: at the same moment), both in seconds since the
-    machine's boot (monotonic). ``boot`` is the id of that boot.
+    ``at`` is when the reads began. ``ended`` is when they ended; None means the same moment. Both times are in seconds
+    since the machine's boot (monotonic). ``boot`` is the id of that boot.
 
-    An audit increases a finding's count only under two conditions. The audit's reads begin at least ``apart_s`` after
-    the end of the reads that last increased the count. The audit's reads begin at most ``within_s`` (None: no limit)
-    after the end of the previous audit's reads. So the duration of a slow read is part of neither time.
+    An audit increases a finding's count only under two conditions:
+    - The audit's reads begin at least ``apart_s`` after the end of the reads that last increased the count.
+    - The audit's reads begin at most ``within_s`` after the end of the previous audit's reads. None means no limit.
 
     ``generations`` maps consumer uuids to the consumers' generations in Placement. None means that the generations are
     not part of the evidence. With generations, each change of a consumer's generation restarts the count of the
@@ -150,7 +150,7 @@ def confirm(
 
 
 def seen_of(sighting: Sighting) -> SeenFinding:
-    """Return the finding with its state (seen, confirmed or unknown), which reports show."""
+    """Return the finding with the state that reports show: seen, confirmed or unknown."""
     known = FindingState.CONFIRMED if sighting.confirmed else FindingState.SEEN
     return SeenFinding(
         finding=finding_of(sighting),

@@ -22,7 +22,7 @@ from agent.model.snapshot import PLACEMENT, STATE
 from agent.text.amounts import with_class
 
 _HOST = "host"
-# For each source: its name in texts, and the reason of a finding's end if only this source changed.
+# For each source: the source's name in texts, and why a finding is gone if only this source changed.
 _BOOKS = MappingProxyType(
     {
         PLACEMENT: ("placement", GoneReason.PLACEMENT_CHANGED),
@@ -61,7 +61,7 @@ class Present:
 
 
 def gone(sighting: Sighting, now: Present) -> GoneFinding:
-    """Return the ended finding and why it ended: the first reason that is true."""
+    """Return the ended finding with the reason of its end. If several reasons are true, the first one is reported."""
     seen = seen_of(sighting)
     repair = _repair(seen, now)
     if repair is not None:

@@ -95,7 +95,8 @@ def known_of(snapshot: Snapshot, written: Books, state: NovaState | None) -> Kno
 def verdict(known: Known, item: ConsumerClass) -> Verdict:
     """Return whether nova, host and Placement agree about this consumer and resource class, or how they differ."""
     if item.consumer in known.own_consumers:
-        # The agent made this consumer for guests and volumes that nova does not know. These have rows of their own.
+        # The agent made this consumer for guests and volumes that nova does not know. These guests and volumes have
+        # rows of their own.
         return Verdict.AGREED
     if (plain := _BY_CAUSE.get(item.cause)) is not None:
         return plain

@@ -30,8 +30,8 @@ def sums_of(findings: tuple[SeenFinding, ...], *, books_read: bool) -> Document:
 
     Amounts are in the unit of their resource class. Without any finding, ``oldest_at`` and ``worst`` are null.
     ``leaked`` has amounts that only Placement counts, ``missing`` amounts that instances have and Placement does not
-    count. If this audit could not look for them (``books_read`` is False), amounts of earlier findings stay, and an
-    empty sum becomes null (unknown).
+    count. ``books_read`` is False if this audit could not look for such amounts. Then ``leaked`` and ``missing`` have
+    the amounts of earlier findings, and an empty sum becomes null (unknown).
     """
     sums = _sums(findings)
     unread = {} if books_read else {name: None for name in ("leaked", "missing") if not sums[name]}
@@ -82,7 +82,7 @@ def amounts_of(findings: Iterable[SeenFinding], codes: frozenset[str], book: str
     """Return the sum of the amounts in the evidence of the findings with these ``codes``, by resource class.
 
     ``book`` selects amounts: ``placement`` (allocated) or ``nova`` (promised to instances). If several findings have
-    the same amount of the same consumer as evidence, it counts once.
+    the same amount of the same consumer as evidence, the amount counts once.
     """
     claims: set[Claim] = {
         claim

@@ -116,7 +116,7 @@ def state_of(report: AuditReport) -> Document:
 def _uncovered(report: AuditReport) -> Document | None:
     """Return the resources in use on the host for which Placement has no allocation and no ``reserved`` amount.
 
-    None if the audit could not read a source that is needed for this.
+    None if the audit could not read a source that this comparison needs.
     """
     is_lost = any(not source.ok and source.name in RESTS_ON for source in report.sources)
     if is_lost or not (_was_read(report, PLACEMENT) and _was_read(report, LIBVIRT)):

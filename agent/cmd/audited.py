@@ -59,7 +59,7 @@ def command_logging(options: argparse.Namespace, loaded: Loaded) -> None:
 def wired_for(options: argparse.Namespace, loaded: Loaded, command: str) -> Iterator[Wired]:
     """Build the sources and clients for a command, and close them after the block.
 
-    If the command must wait for an answer, stderr shows for what. Raises ConfigError.
+    While the command waits for an answer, stderr shows what the command waits for. Raises ConfigError.
     """
     with (
         waits_shown(options) as watch,

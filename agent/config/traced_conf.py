@@ -53,9 +53,9 @@ class TracedConf(cfg.ConfigOpts):
     def hold(self, path: str, sections: Sections) -> None:
         """Add a parsed file, which takes precedence over the files added before.
 
-        oslo.config makes no copy of ``sections``. So the caller can later remove a value from ``sections``, and the
-        option has no value any more. This needs a private method: the public one parses the file itself, and the caller
-        does not get the result.
+        oslo.config makes no copy of ``sections``. If the caller later removes a value from ``sections``, the option has
+        no value any more. oslo.config offers this only by a private method. The public method parses the file itself
+        and does not return the result.
         """
         assert self._namespace is not None
         self._namespace._add_parsed_config_file(path, sections, sections)
@@ -176,8 +176,8 @@ def set_override(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> Non
 def literal(value: Any) -> Any:  # noqa: ANN401 - as above
     r"""Return the value with each ``$`` (as in a password) escaped, so that oslo.config does not substitute it.
 
-    The escape is ``\$`` and not ``$$``, because a value may itself contain ``\$``. With the escape ``$$`` this becomes
-    ``\$$``, and oslo.config would read the ``\$`` in it as an escape.
+    The escape is ``\$`` and not ``$$``, because a value may itself contain ``\$``. The escape ``$$`` would change it to
+    ``\$$``, and oslo.config would read the first two characters as an escape.
     """
     if isinstance(value, str):
         return value.replace("$", r"\$")

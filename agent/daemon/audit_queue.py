@@ -101,7 +101,7 @@ class AuditQueue:
             self._gather(reason)
 
     def request_now(self, reason: str) -> None:
-        """Request an audit that is due at once, without ``settle_s`` seconds for further requests.
+        """Request an audit that is due at once: it does not wait ``settle_s`` seconds for further requests.
 
         For an operator's request, a reload, a retry, or the repetition of an audit.
         """
@@ -109,7 +109,7 @@ class AuditQueue:
             self._gather(reason).urgent = True
 
     def request_in_turn(self, reason: str) -> None:
-        """Request a periodic audit. The audit is due at once, but after ``hold`` not before ``release``."""
+        """Request a periodic audit. The audit is due at once, but between ``hold`` and ``release`` it waits."""
         with self._changed:
             gathering = self._gather(reason)
             gathering.urgent = gathering.urgent or not self._held

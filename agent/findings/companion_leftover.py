@@ -1,4 +1,4 @@
-"""companion-leftover: a consumer that the agent created (type STOCKTAKE_UNMANAGED) has an allocation it does not need.
+"""companion-leftover: a consumer that the agent created (type STOCKTAKE_UNMANAGED) has an unneeded allocation.
 
 What the agent does depends on ``[agent] role``. A companion maintains these consumers in every audit. An owner removes
 them in its next audit; until then Placement counts the same usage twice, as allocation and in ``reserved``. An observer
@@ -36,10 +36,12 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _why(audit: AuditFacts, cause: Cause) -> str | None:
-    """Return why the agent's own consumer should not exist, None if it may be needed.
+    """Return why the agent's own consumer should not exist; None if the consumer may be needed.
 
-    An agent in role owner never needs such a consumer, an agent in role companion may always need it. In role observer
-    it may be needed if this host has usage of the kind ``cause``, or if a source could not be read.
+    - In role owner, the consumer is never needed.
+    - In role companion, the consumer may always be needed.
+    - In role observer, the consumer may be needed if this host has usage of the kind ``cause``, or if a source could
+      not be read.
     """
     if audit.settings.role is Role.OWNER:
         return (

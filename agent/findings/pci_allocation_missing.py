@@ -102,9 +102,10 @@ def _held(claims: Iterable[Claim]) -> Counter[tuple[ProviderKey, str]]:
 
 
 def _wrong(functions: Mapping[str, _Home], held: Counter[tuple[ProviderKey, str]]) -> Mapping[_Home, int]:
-    """Return the homes (provider and class) whose allocation is wrong, with the number of the guest's functions there.
+    """Return {home: the right amount} for the homes (provider and class) whose allocation is wrong.
 
-    ``functions`` are the guest's PCI functions. ``held`` are the amounts that Placement has allocated to the guest.
+    The right amount is the number of the guest's PCI functions (``functions``) that have this home. ``held`` are the
+    amounts that Placement has allocated to the guest.
     """
     taken = Counter(functions.values())
     return {home: amount for home, amount in sorted(taken.items()) if held[home.key, home.resource_class] != amount}

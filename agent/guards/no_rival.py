@@ -1,4 +1,7 @@
-"""no-rival: refuse a repair while another program writes this provider: that program also writes the allocations."""
+"""no-rival: refuse a repair while another program writes this provider.
+
+The other program also writes the allocations.
+"""
 
 from __future__ import annotations
 

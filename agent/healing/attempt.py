@@ -12,10 +12,10 @@ DONE_WORDS = "changed as planned"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteAttempt:
-    """The result of one change, with its reason in words; ``entry_id`` is None if the journal has no entry for it.
+    """The result of one change. ``words`` has the reason. ``entry_id`` is None if the journal does not have the change.
 
     - ``unread``: a service, the journal or the lock was unavailable, so nothing was tried or the result is unknown.
-    - ``moved``: nothing was changed, because Placement's state changed since the decision; the caller may decide again.
+    - ``moved``: nothing was changed, because Placement's state changed since the decision. The caller may decide again.
     - ``unproven``: the change was not tried, because the rows of nova's database may be older than the plan.
     """
 

@@ -29,9 +29,9 @@ from agent.model.snapshot import STATE
 # usually needs new reports of two services (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
-# A new heartbeat proves that nova's rows are new only if it is later, by this margin, than the clock and the heartbeat
-# at the start of the wait. Heartbeats have whole seconds, which some databases round, and the services' clocks may
-# differ.
+# The new heartbeat must be later by this margin than both the clock and the last heartbeat at the start of the wait.
+# Otherwise it does not prove that nova's rows are new: heartbeats have whole seconds, some databases round them, and
+# the services' clocks may differ.
 MARGIN = datetime.timedelta(seconds=2)
 
 
@@ -55,9 +55,10 @@ class Proven(NamedTuple):
 
 
 def proven(task: AuditTask, state: NovaState) -> Proven | WriteAttempt:
-    """Wait for a new heartbeat of a nova service. It proves that nova's database shows all earlier writes.
+    """Wait for a new heartbeat of a nova service, which proves that nova's database shows all earlier writes.
 
-    If none comes, return why the repair is not made. Raises AuditCancelled if a stop is requested during the wait.
+    If no new heartbeat comes, return why the repair is not made. Raises AuditCancelled if a stop is requested during
+    the wait.
     """
     if not state.kind.has_cloud:
         return Proven(None)

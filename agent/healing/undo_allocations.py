@@ -43,7 +43,8 @@ def undo_allocations(task: AuditTask, journal: Journal, entry: Entry) -> WriteAt
 def _changed(entry: Entry, after: Document, now: ConsumerRecord, where: str) -> str | None:
     """Return why ``undo`` is impossible, None if it is possible.
 
-    The reason is a change since the journal entry: of the consumer, or of the host on which its instance is.
+    ``undo`` is impossible if the consumer has changed since the journal entry was written, or if the consumer's
+    instance is no longer where it was then.
     """
     if not is_as(now, after):
         changed = f"consumer {now.consumer_uuid} was changed since the journal entry was written"

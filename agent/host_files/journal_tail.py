@@ -66,7 +66,8 @@ class JournalTail:
     def _follow(self, inode: int) -> None:
         """Continue at the beginning of another file.
 
-        If the file replaces an earlier file, do not count the changes that it already has: some may be counted already.
+        If the new file replaces an earlier file, do not count the changes that the new file has now. Some of them may
+        have been counted in the earlier file.
         """
         self._is_counting = self._is_counting and self._inode == _NO_FILE_YET
         self._inode, self._offset, self._rest = inode, 0, b""

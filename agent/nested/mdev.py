@@ -86,9 +86,10 @@ class MediatedDevices(NestedFamily):
         )
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the child providers of devices that offer no mediated devices.
+        """Return the child providers of physical devices that offer no mediated devices.
 
-        A device also offers none if the type would otherwise exceed its configured maximum of mediated devices.
+        Some of these devices offer nothing because of a configured maximum: with their mediated devices, there would be
+        too many of the type.
         """
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)
@@ -151,7 +152,10 @@ def bound_to(parent: str, settings: Settings) -> Bound | None:
 
 
 def place_of(parent: str) -> str:
-    """Return the PCI address (``0000:84:00.0``) in the device's name in libvirt; if none, the name in lower case."""
+    """Return the PCI address (``0000:84:00.0``) that libvirt's name of the device contains.
+
+    If the name contains no PCI address, return the name in lower case.
+    """
     found = _PCI_NAME.fullmatch(parent)
     return "{}:{}:{}.{}".format(*found.groups()) if found else parent.lower()
 

@@ -153,9 +153,8 @@ def _wish(offer: Offer, observed: Provider | None) -> Wish:
 def _kept(view: PciView) -> Iterable[Nested]:
     """Yield a child for each device that is gone but allocated, with the allocated amounts and unchanged traits.
 
-    If a one-time-use device is used up and not allocated, its provider stays as it is, and no child is yielded. A
-    provider.yaml file may have added classes to the provider. If only these added classes are allocated, the child has
-    no inventory.
+    No child is yielded for a one-time-use device that is used up and not allocated: its provider stays as it is. If
+    only classes that provider.yaml files added to the provider are allocated, the child has no inventory.
     """
     for name, provider in view.gone.items():
         held = view.held(provider)

@@ -71,7 +71,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """Why the agent cannot publish ``devices`` as the entries ``specs`` of [pci] device_spec say.
+    """Why the agent cannot publish ``devices`` as [pci] device_spec says. ``specs`` are the entries for these devices.
 
     ``address``: the PCI address of the devices' provider, None if unknown.
     """

@@ -5,8 +5,8 @@
 - A class or trait that no file names any more is removed. Placement does not record who added a class or trait, so the
   agent remembers what files added. The agent forgets an addition once Placement no longer has it, or once the agent
   itself wants the class or trait.
-- If the entries of a provider contradict each other or the agent, their additions are neither added nor removed. All
-  other entries are applied.
+- If the entries for a provider contradict each other or the agent, the agent applies none of them. Nor does the agent
+  remove what earlier entries added to this provider. All other entries are applied.
 - A child provider does not change if a fact about it is unknown now, or if the agent will delete the child provider.
 """
 
@@ -28,9 +28,10 @@ _Named = Mapping[str, tuple[ProviderEntry, ...]]
 def with_provider_files(
     tree: DesiredTree, entries: Iterable[ProviderEntry], view: PlacementView | None, before: Iterable[Addition]
 ) -> DesiredTree:
-    """Return the tree with the additions of the provider files' entries; ``entry_problems`` has the unusable entries.
+    """Return the tree with the classes and traits that the entries of provider files add.
 
-    ``before`` has the additions of earlier audits. If no entry names such an addition any more, it is removed.
+    ``before`` has the additions of earlier audits. An addition that no entry names any more is removed. In the result,
+    ``entry_problems`` has the unusable entries.
     """
     known = {provider.uuid: provider for provider in tree.providers}
     others = {p.uuid: p for p in (view.providers if view else ()) if p.uuid not in known}
@@ -81,7 +82,7 @@ def _additions(uuid: str, entry: ProviderEntry) -> set[Addition]:
 
 
 def _is_there(addition: Addition, view: PlacementView | None) -> bool:
-    """Whether Placement has, or may have, a class or trait that provider.yaml added. If so, the agent remembers it."""
+    """Whether the agent must remember the class or trait: Placement still has it, or Placement was not read."""
     if view is None:
         return True
     provider = view.provider(addition.provider_uuid)

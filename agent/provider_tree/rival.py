@@ -23,8 +23,9 @@ from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 
 MAX_STRIKES = 2
-# nova-compute counts as silent after this fraction of service_down_time. For example, service_down_time is 60 s, and
-# two audits run 59.8 s apart. Without this tolerance the agent would have to wait for a third audit.
+# nova-compute counts as gone once it has been silent for this fraction of service_down_time. The tolerance is for an
+# audit that comes a little early: with a service_down_time of 60 s and two audits 59.8 s apart, the agent would
+# otherwise have to wait for a third audit.
 ENOUGH = 0.95
 
 
@@ -32,8 +33,8 @@ ENOUGH = 0.95
 class Rival:
     """Why the agent does not write the host's root provider, and what the operator can do about it.
 
-    ``overwrote``: True if another writer changed what this agent wrote. Only the process that wrote remembers its
-    write, so only this process can notice the change. ``kind`` is WAIT if the operator need not act.
+    ``overwrote``: True if another writer changed what this agent wrote. A restarted agent has forgotten its earlier
+    writes, so it cannot notice such a change. ``kind`` is WAIT if the operator need not act.
     """
 
     why: str
@@ -108,10 +109,10 @@ def _not_proven_gone(settings: Settings) -> Rival:
 
 
 def silence(before: Silence | None, root: Provider | None, state: NovaState | None, at: int) -> Silence | None:
-    """Return since when nova-compute has shown no sign of life: its heartbeat and the root's generation did not change.
+    """Return since when nova-compute's heartbeat and the root provider's generation have been unchanged.
 
-    None if the provider has no trait of nova-compute. ``before`` is the result of the previous audit. If this audit
-    could not read the provider or nova's data, the result is ``before`` again, and the next audit compares with it.
+    None if the root provider has no trait of nova-compute. ``before`` is the result of the previous audit. Return
+    ``before`` again if this audit could not read the root provider or nova's data.
     ``at`` is the time of this audit's read, in seconds since the machine's start.
     """
     if root is None or state is None:
@@ -126,7 +127,7 @@ def silence(before: Silence | None, root: Provider | None, state: NovaState | No
 
 
 def alive_since(before: int | None, state: NovaState | None, settings: Settings, at: int) -> int | None:
-    """Return when the unbroken series of audits began that found nova-compute alive; None if it is not alive.
+    """Return since when every audit has found nova-compute alive; None if nova-compute is not alive now.
 
     Times are in seconds since the host's boot. ``before`` is the result of the previous audit, ``at`` the time of this
     audit's read. An audit that did not read nova's rows breaks the series, because it did not see nova-compute alive.
@@ -189,9 +190,9 @@ def _shown(inventory: Inventory | None) -> str:
 def without_foreign_ratios(root: Provider, written: WrittenProvider | None) -> Provider:
     """Return the root without allocation ratios that another writer most likely set by accident.
 
-    If another writer also changed the total, min_unit, max_unit or step_size of an inventory, its ratio is most likely
-    only that writer's default: the result has the agent's last ratio. If only the ratio changed, an operator set it:
-    the result keeps it.
+    If another writer also changed the total, min_unit, max_unit or step_size of an inventory, the inventory's ratio is
+    most likely only that writer's default. Then the result has the agent's last ratio. If only the ratio changed, an
+    operator set this ratio. Then the result keeps this ratio.
     """
     written_before = {i.resource_class: i for i in (written.inventories if written else ())}
     read = tuple(_with_own_ratio(i, written_before.get(i.resource_class)) for i in root.inventories)
@@ -212,8 +213,8 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     """Return ``written`` with the number of strikes: audits in a row that found the agent's inventory overwritten.
 
     A change by another writer is a strike only if it contradicts what the agent wants now. A ratio that an operator
-    sets through the API is kept and is not a strike. Once the count is MAX_STRIKES, only a restart or SIGHUP resets it.
-    An audit without a new change does not, because the other writer may write again later.
+    sets through the API is kept and is not a strike. Once the count is MAX_STRIKES, only a restart or SIGHUP resets the
+    count. An audit without a new change does not reset it, because the other writer may write again later.
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written

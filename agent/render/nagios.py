@@ -24,7 +24,7 @@ _MOST_CODES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgeLimits:
-    """The limits for the age of the last report, in audit intervals. An older report is WARNING or CRITICAL."""
+    """The age in audit intervals above which the last report makes the check's result WARNING or CRITICAL."""
 
     warning: float = 3.0
     critical: float = 10.0

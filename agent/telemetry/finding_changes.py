@@ -82,8 +82,7 @@ def changes(
         old = known.pop(gone.seen.finding.id, None)
         if old is not None and not old.quiet:
             reported.append(FindingChange(change=Change.GONE, seen=old.seen, gone=gone))
-    # ``known`` now has the findings that this audit could not check: it did not find them, but they are not gone. Keep
-    # them.
+    # Keep the findings that are left in ``known``. This audit could not check them, so they are not gone.
     return known | after, tuple(reported)
 
 

@@ -6,8 +6,8 @@ a multiple of the round's duration, because a fixed cap is too short for a slow 
 costs a full request and delays valid PUTs: with 64 writers and short waits, a slow Placement acknowledged one PUT in
 three.
 
-Agents with equal audit intervals collide in each interval. So an audit that had a conflict measures how many seconds
-after its planned first write the last attempt began. Later periodic audits delay their first write by this time,
+Agents with equal audit intervals collide in each interval. So an audit that had a conflict measures the time from its
+planned first write to the start of its last attempt. Later periodic audits delay their first write by this time,
 because no other agent wrote at that moment. After some audits the agents take turns, although they do not communicate.
 Pure: random numbers are arguments.
 """
@@ -17,8 +17,9 @@ from __future__ import annotations
 FIRST_CAP_S = 0.05
 LAST_CAP_S = 5.0
 GROWTH = 4.0
-# After its first conflict, an audit waits at most this number times the duration of its attempt to write. A simulation
-# had 64 writers with one change per 20 s each, and 90 ms per PUT. With a smaller number, PUTs queued up at Placement.
+# The maximum wait after an audit's first conflict is this number times the duration of the audit's attempt to write. In
+# a simulation, 64 writers made one change per 20 s each, and a PUT took 90 ms. With a smaller number, PUTs queued up at
+# Placement.
 CAP_ROUNDS = 16.0
 # A periodic audit delays its first write by at most this time. In the simulation, 5 s was too short for 64 writers.
 LAST_HOLD_S = 10.0

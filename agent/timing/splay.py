@@ -28,8 +28,8 @@ def phase(identity: str, salt: str) -> float:
 def until_turn(now: float, period_s: float, part: float) -> float:
     """Return the seconds from ``now`` until the host's next turn: more than 0, at most ``period_s``.
 
-    The turns repeat every ``period_s``, at the fraction ``part`` of the period. ``now`` is in seconds since the epoch,
-    because a monotonic clock starts again when the host restarts.
+    The turns repeat every ``period_s``. ``part`` is the host's phase, the fraction of the period after which its turn
+    comes. ``now`` is in seconds since the epoch, because a monotonic clock starts again when the host restarts.
     """
     waited = (now - part * period_s) % period_s
     # Rounding can make ``waited`` equal to the whole period, so that the difference is 0.

@@ -102,9 +102,9 @@ def _whom(about: Document, scenery: Scenery) -> str:
 
 
 def _counting(finding: Document, now: str) -> str:
-    """Return ``, evidence unchanged for 38 s``, to append to the finding's age; "" if the whole age counts.
+    """Return ``, evidence unchanged for 38 s``, to append to the finding's age; "" if the evidence never changed.
 
-    Only the time since ``stands_since`` counts for the option ``min_age``; the finding itself may be older.
+    For the option ``min_age``, only the time since ``stands_since`` counts. The finding itself may be older.
     """
     counts = seconds_between(finding.get("stands_since"), now)
     age = seconds_between(finding["first_seen_at"], now)

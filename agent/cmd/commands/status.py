@@ -81,5 +81,5 @@ def _code(outcome: Outcome, *, partial: bool) -> int:
     from agent.exit_codes import BUG, PARTIAL, REFUSED, TEMPORARY, code_of
 
     code = code_of(outcome)
-    # As after an unread source, the answer is partial if the report is old or has an unreadable row.
+    # An old report and a report with an unreadable row are partial answers, like a report with an unread source.
     return PARTIAL if partial and code not in (BUG, REFUSED, TEMPORARY) else code

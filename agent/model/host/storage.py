@@ -137,9 +137,9 @@ class DiskFile:
 class StoredFile:
     """The measured size of one file or folder below ``instances_path``.
 
-    Each file and folder directly in ``instances_path`` has a StoredFile, and each cached image. A guest's disk has its
-    own StoredFile only if it lies outside the folders of instances. All other contents of a folder count in the
-    folder's size. Bytes are st_blocks × 512. Several hard links to one file count once.
+    Each file and folder directly in ``instances_path`` has a StoredFile. Each cached image has a StoredFile, too. A
+    guest's disk has its own StoredFile only if the disk lies outside the folders of instances. All other contents of a
+    folder count in the folder's size. Bytes are st_blocks × 512. Several hard links to one file count once.
     """
 
     path: str

@@ -40,8 +40,8 @@ def newest(facts: FleetFacts) -> Section:
 def _found(facts: FleetFacts) -> Iterator[tuple[str, NewFinding]]:
     """Yield (host, finding) for the findings that can be among the newest.
 
-    From reports, these are each host's newest findings. A message names only the oldest finding of each code, so from
-    messages, these are the oldest findings of each code.
+    A host's report has the newest findings of the host. A host's message has only the oldest finding of each code. If
+    there are only messages, the function yields these oldest findings.
     """
     if facts.details is not None:
         yield from ((host, each) for host, details in facts.details.items() for each in details.newest)

@@ -92,9 +92,9 @@ def _not_here(found: Sequence[Shared]) -> str:
 
 
 def not_in_wasted(facts: FleetFacts) -> tuple[int, Counter[str]]:
-    """Return (number of consumers, sum by class) of surplus allocations that the page's wasted amounts leave out.
+    """Return (number of consumers, sum by class) of the surplus allocations that the page does not count as wasted.
 
-    An allocation is surplus if the consumer runs on another host. A consumer is left out if its host is not known.
+    An allocation is surplus if its consumer runs on another host. Consumers whose host is not known are left out.
     """
     number, sums = 0, Counter[str]()
     for each in shared_of(facts):
@@ -184,7 +184,7 @@ def _row(each: Shared, names: Mapping[str, str], facts: FleetFacts) -> tuple[Cel
 def _repair(each: Shared, surplus: Sequence[str]) -> str:
     """Return the text in the table's column "repair": the hosts, and the command to run there.
 
-    If it is not known where the consumer runs, the command shows the consumer's host instead.
+    If the consumer's own host is not known, the text instead says how to find this host and which hosts to repair.
     """
     if not each.home:
         look = f"; to see where it runs: openstack server show {each.uuid}" if is_uuid(each.uuid) else ""

@@ -98,8 +98,8 @@ class _Made:
 def _foot(troubled: int, calm: int, left_out: int) -> str:
     """Return a sentence about the hosts that the table does not show.
 
-    Of these hosts, ``troubled`` have problems and ``calm`` have none. ``left_out``: how many of them the page's
-    search does not find.
+    Of these hosts, ``troubled`` have problems and ``calm`` have none. The page's search does not find ``left_out`` of
+    these hosts.
     """
     parts = [f"{counted(troubled, 'more host', 'more hosts')} with problems"] if troubled else []
     parts += [f"{counted(calm, 'host', 'hosts')} without a problem"] if calm else []

@@ -47,7 +47,7 @@ def ledger(facts: HostFacts) -> Section:
 
 
 def _marked(cells: tuple[Cell, ...], place: int, row: LedgerRow) -> tuple[Cell, ...]:
-    """Return the cells, with the colour of the row's verdict in the verdict's cell, ``cells[place]``."""
+    """Return the cells of a row. The verdict's cell, ``cells[place]``, gets the colour of the row's verdict."""
     differs = Meaning.UNREAD if row.verdict is Verdict.UNKNOWN else Meaning.WRONG
     meaning = _CALM.get(row.verdict, Meaning.COUNTED if not is_differing(row) else differs)
     return (*cells[:place], replace(cells[place], meaning=meaning), *cells[place + 1 :])

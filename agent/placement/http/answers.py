@@ -4,9 +4,10 @@ A 409 has several meanings. The error code in its body (microversion 1.23 and la
 again or report the error to the operator. Only one 409 has no code of its own: the answer to an allocation for which
 the provider has no room.
 
-A status below 400 does not prove success: an HTML page with 200 comes from a proxy, not from Placement. The same holds
-for a 404 without Placement's error document: a proxy without a route would otherwise make the agent believe that its
-providers are gone. No credential gets into a message (agent/text/redact.py).
+A status below 400 does not prove success: an HTML page with 200 comes from a proxy, not from Placement. A 404 without
+Placement's error document does not prove that something is missing: it comes from a proxy, for example from one without
+a route. Otherwise such a 404 would make the agent believe that its providers are gone. No credential gets into a
+message (agent/text/redact.py).
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ _PORTS = {"http": 80, "https": 443}
 # Placement or a proxy answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
-# Matches the start of urllib3's error text. The agent leaves it out of messages: messages have a maximum length, and
-# the reason of the error comes after this start.
+# Matches the start of urllib3's error text. The agent removes this start, because the reason of the error comes after
+# it, and a message has a maximum length.
 _AGAIN = re.compile(r"HTTPS?Connection(Pool)?\([^)]*\): (Max retries exceeded with url: \S+ )?")
 
 CONFLICTS: dict[str, type[PlacementError]] = {
@@ -312,8 +313,8 @@ def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
         # ``read`` may end in the middle of a secret, and ``blotted`` can hide only a whole secret. No secret contains a
-        # blank, so cut off the last word, but no more characters than a secret can have. An HTML page may escape each
-        # character of a secret, so a secret may be six times as long there.
+        # blank, so cut off the last word. But cut off no more characters than the longest secret can have: an HTML page
+        # may escape each character, so that a secret becomes six times as long.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

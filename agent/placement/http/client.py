@@ -98,7 +98,7 @@ class PlacementClient:
 
     @property
     def sent_at(self) -> float:
-        """The monotonic time at which the last request began or, if it has ended, ended. Any thread may read this."""
+        """When the last request ended, or began if it still runs (monotonic). Any thread may read this time."""
         return self._session.sent_at
 
     def close(self) -> None:
@@ -302,7 +302,7 @@ class PlacementClient:
         raise self._of_endpoint(held)
 
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
-        """Return the error to raise; if Placement requests a pause (Retry-After), the error says when it ends."""
+        """Return the error to raise. If Placement requests a pause (Retry-After), the error has the pause's end."""
         self._of_endpoint(error)
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):

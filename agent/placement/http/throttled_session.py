@@ -118,7 +118,7 @@ class PacedSession(requests.Session):
         self.pace = rate_control.after_answer(self.pace, answer, self._manners, self._random01())
 
     def _timed(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:
-        """Send the request within the time limit that it shares with its retries (see question_time.py).
+        """Send the request within a time limit. A request and its retries share one limit (see question_time.py).
 
         After this time, raises a plain RequestException, not a Timeout, because keystoneauth retries after a Timeout.
         """
@@ -129,8 +129,8 @@ class PacedSession(requests.Session):
             with self._watch(_place(request), self.time.left_s(bound_s)):
                 return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # For the health check, the seconds since ``sent_at`` are the age of a request. This request has ended, so
-            # its time must not be added to the pause before the next request.
+            # The health check takes the seconds since ``sent_at`` for the age of the current request. During the pause
+            # before the next request, this time must not include the duration of this request, which has ended.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:

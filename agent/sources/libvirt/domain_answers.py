@@ -21,9 +21,9 @@ _DENIED = frozenset({libvirt.VIR_ERR_OPERATION_DENIED, libvirt.VIR_ERR_ACCESS_DE
 ENDS_ALL = frozenset({libvirt.VIR_ERR_NO_SUPPORT, *_DENIED})
 
 
-#: A function that asks libvirt for domain capabilities, once for each question. The text is the option ``virt_type``.
-#: The answers have the order of the questions. After an error code in ENDS_ALL, the function asks no further questions.
-#: It raises SourceError if libvirt cannot be asked, and libvirtError on a lost connection.
+#: A function that asks libvirt for domain capabilities, once for each question. Its arguments are the questions and the
+#: option ``virt_type``. The answers have the order of the questions. After an error code in ENDS_ALL, the function asks
+#: no further questions. It raises SourceError if libvirt cannot be asked, and libvirtError on a lost connection.
 DomainAsker = Callable[[tuple[MachineQuestion, ...], str], tuple[DomainAnswer, ...]]
 
 

@@ -137,7 +137,7 @@ def live_on(host: str) -> tuple[ColumnElement[bool], ...]:
 
 
 def are_in_progress(host: str) -> tuple[ColumnElement[bool], ...]:
-    """Return the SQL conditions for migrations in progress or in error, from or to a host; not for deleted ones."""
+    """Return the SQL conditions for undeleted migrations from or to a host that are in progress or in error."""
     here = or_(MIGRATIONS.c.source_compute == host, MIGRATIONS.c.dest_compute == host)
     return (MIGRATIONS.c.deleted == 0, here, MIGRATIONS.c.status.not_in(sorted(FINISHED_MIGRATION_STATUSES)))
 

@@ -41,7 +41,7 @@ class ProbeMeter:
         return dataclasses.replace(measured.facts, disk_files=files)
 
     def still_fails(self, _file: DiskFile, _go_to: Callable[[str], None], /) -> bool:
-        """Return False, so that the caller measures all disks again: the probe cannot measure a single disk."""
+        """Return False, so that the caller measures all disks again: the probe cannot measure one disk alone."""
         return False
 
     def changed_ns(self, path: str) -> object:
