@@ -81,7 +81,7 @@ class Checks:
         return tuple(sorted(because))
 
     def _without_text(self, finding: Finding) -> set[str]:
-        """Return the unread sources that may concern a finding of which only the code is known.
+        """Return the sources that the audit may have lacked. Only the finding's code is known.
 
         The finding's consumer and subject are not known. So the finding may be about any guest, row or path that this
         audit could not read.

@@ -54,8 +54,8 @@ class TracedConf(cfg.ConfigOpts):
         """Add a parsed file, which takes precedence over the files added before.
 
         oslo.config makes no copy of ``sections``. If the caller later removes a value from ``sections``, the option has
-        no value any more. oslo.config offers this only by a private method. The public method parses the file itself
-        and does not return the result.
+        no value any more. The code below calls a private method of oslo.config, because the public method parses the
+        file itself and does not return the result.
         """
         assert self._namespace is not None
         self._namespace._add_parsed_config_file(path, sections, sections)

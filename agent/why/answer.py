@@ -26,9 +26,9 @@ _ORDER = {constraint: number for number, constraint in enumerate(Constraint)}
 def why(request: ResourceRequest, offered: OfferedProviders) -> Answer:
     """Return, for each offered tree, whether the request fits, and the obstacles in the order of the checks.
 
-    Trees with few obstacles about a resource class or ``in_tree`` come first, and among these, trees with few obstacles
-    of any kind. So the trees that fit are the first ones. If the agent read only this host's tree, the answer also has
-    the trees of the providers that share resources with this host. Trees without a root in ``offered`` are left out.
+    The trees are sorted by the number of obstacles about a resource class or ``in_tree``, then by the number of all
+    obstacles. So the trees that fit come first. If the agent read only this host's tree, the answer also has the trees
+    of the providers that share resources with this host. Trees without a root in ``offered`` are left out.
     """
     answers = [_answer(request, tree) for tree in trees_of(offered.providers)]
     return Answer(request=request, trees=tuple(sorted(answers, key=_distance)))

@@ -5,9 +5,8 @@ again or report the error to the operator. Only one 409 has no code of its own: 
 the provider has no room.
 
 A status below 400 does not prove success: an HTML page with 200 comes from a proxy, not from Placement. A 404 without
-Placement's error document does not prove that something is missing: it comes from a proxy, for example from one without
-a route. Otherwise such a 404 would make the agent believe that its providers are gone. No credential gets into a
-message (agent/text/redact.py).
+Placement's error document comes from a proxy, for example from one without a route. Such a 404 must not make the agent
+believe that its providers are gone. No credential gets into a message (agent/text/redact.py).
 """
 
 from __future__ import annotations
