@@ -81,10 +81,10 @@ class Checks:
         return tuple(sorted(because))
 
     def _without_text(self, finding: Finding) -> set[str]:
-        """Return the sources that the audit may have lacked. Only the finding's code is known.
+        """Return the sources that this audit may have lacked to check ``finding``.
 
-        The finding's consumer and subject are not known. So the finding may be about any guest, row or path that this
-        audit could not read.
+        Only the finding's code is known, not its consumer and subject. So the finding may be about any guest, row or
+        path that this audit could not read.
         """
         found = set() if finding.code in _ABOUT_PARTS else set(self.parts.values()) | ({STATE} if self.rows else set())
         is_of_placement = PLACEMENT in finding.rests_on or not finding.rests_on
