@@ -107,8 +107,9 @@ def decide(
     seen = _facts(snapshot, settings, subject, found, tree)
     silent_for_s = max(0, reads.at - quiet.since) if quiet else 0
     compute = _rival(seen, None, silent_for_s)
-    # ``judged`` counts audits in which another program changed the agent's inventory. Skip ``judged`` while a running
-    # nova-compute owns the provider: the agent then writes nothing, and each audit would count the same change again.
+    # ``judged`` counts audits in which another program changed the agent's inventory. Do not call ``judged`` while a
+    # running nova-compute owns the provider. The agent then writes nothing, so each audit would count the same change
+    # again.
     judgement = written
     if compute is None and tree is not None and seen.view is not None:
         judgement = judged(written, seen.view.root, tree.root)
@@ -218,9 +219,10 @@ def _plan(
     used: Usage | None,
     confirmed: frozenset[tuple[str, str | None]],
 ) -> Plan:
-    """Return what to write to Placement and to nova's database. If the host's identity is in doubt: nothing.
+    """Return what to write to Placement and to nova's database. If the host's identity is in doubt, write nothing.
 
-    The plan's ``records`` are the writes of compute node records: first of this node's record, then of orphaned nodes'.
+    The plan's ``records`` are the writes of compute node records. This node's record comes first, then the records of
+    orphaned nodes.
     """
     tree, view = facts.tree, facts.view
     if tree is None or view is None:
@@ -241,8 +243,8 @@ def _plan(
     gone = orphan_plan(facts.snapshot, facts.settings, subject, facts.left, confirmed)
     return dataclasses.replace(
         plan,
-        # Remove the allocations that the agent itself wrote while its role was companion. Inventories are written
-        # before allocations. So ``reserved`` already counts the same use when the agent removes these allocations.
+        # Remove the allocations that the agent itself wrote while its role was companion. The agent writes inventories
+        # first. So ``reserved`` already counts the usage when the agent removes the allocations for the same usage.
         allocations=released(facts.snapshot, facts.settings, tree),
         records=(*own.records, *gone.records),
         removals=gone.removals,

@@ -97,11 +97,11 @@ class OwnIdentityFile(Protocol):
         ...
 
     def own_text(self) -> str | None:
-        """Return the text of the agent's own file, None if there is no file. Raises ConfigError if the read fails."""
+        """Return the text of the file ``own_path``, None if there is no file. Raises ConfigError if the read fails."""
         ...
 
     def put_own(self, text: str | None) -> None:
-        """Replace the text of the agent's own file; None removes the file. Raises ConfigError if that fails."""
+        """Replace the text of the file ``own_path``; None removes the file. Raises ConfigError if that fails."""
         ...
 
 
@@ -153,8 +153,8 @@ class Parts:
     - ``reading`` takes the name of a source and returns a context manager. Each read of the source runs inside this
       context manager. If the agent must stop, the agent may abandon the read.
     - ``notes`` returns texts about problems of the agent's own files.
-    - ``late`` returns the sources that the next audit must not read, and for each the failed read. In a command, these
-      sources did not answer an earlier audit of the same command. In the daemon, there are none.
+    - ``late`` returns the sources that the next audit must not read, each with its failed read. In a command, these are
+      the sources that did not answer an earlier audit of the same command. In the daemon, the result is empty.
     - ``tried`` returns the number of requests to Placement that the process has sent or tried to send.
     """
 

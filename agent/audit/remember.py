@@ -105,14 +105,14 @@ def remember(task: AuditTask, memory: AuditMemory, acted: Acted) -> tuple[Found,
 
 
 def _reads(task: AuditTask, acted: Acted) -> AuditReads:
-    """Return when the audit read, and which findings it could check, including the findings about its writes."""
+    """Return when the audit read its sources, and which findings it could check, also those about its writes."""
     reads = acted.decision.reads
     checks = with_writes(reads.checks, task, acted.decision.plan, acted.attempts, acted.error)
     return dataclasses.replace(reads, checks=checks)
 
 
 def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -> tuple[Loss, ...]:
-    """Return for each unread source since when, and by how many audits in a row, it could not be read."""
+    """Return for each unread source since when it could not be read, and how many audits in a row failed to read it."""
     failed = [
         Failed(reading.source, is_denied(reading.error), reading.asked)
         for reading in acted.snapshot.readings
@@ -123,10 +123,10 @@ def _losses(task: AuditTask, before: History, acted: Acted, reads: AuditReads) -
 
 
 def _named(memory: AuditMemory, before: History, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Return the findings; add the uuid of the host's provider to those that earlier audits reported.
+    """Return the findings, with the host's provider uuid in each finding that an earlier audit reported.
 
-    A finding's id depends on this uuid. A new process does not know the uuid at first, so without the uuid a known
-    finding would look new.
+    A finding's id depends on this uuid. A new process does not know the uuid at first. Then a finding without the uuid
+    would look new, although an earlier audit reported it.
     """
     if memory.identity is not None or before.root_uuid is None:
         return findings
@@ -151,7 +151,10 @@ def _with_roots(history: History, live: tuple[SeenFinding, ...]) -> History:
 
 
 def _added(task: AuditTask, before: History, acted: Acted) -> tuple[Addition, ...]:
-    """Return what provider.yaml files added to the tree; the earlier value if this audit must not write the tree."""
+    """Return what provider.yaml files added to the tree.
+
+    If this audit must not write the tree, return what the last audit remembered.
+    """
     tree = acted.decision.tree
     return tree.added if tree is not None and task.owns() else before.added
 
@@ -163,9 +166,9 @@ def _settings_digest(task: AuditTask, memory: AuditMemory, before: History) -> s
 
 
 def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -> tuple[LeftProvider, ...]:
-    """Return this host's old providers: the agent deleted their compute node records, or will delete these records.
+    """Return this host's old providers. The agent deleted their compute node records, or will delete these records.
 
-    Without its record, such a provider is listed nowhere else.
+    Once the record of such a provider is deleted, only this list names the provider.
     """
     state, settings = acted.snapshot.nova.value, task.settings
     root_uuid = memory.identity.uuid if memory.identity else None
@@ -230,16 +233,17 @@ def _suspects(acted: Acted, confirmed: Confirmed) -> tuple[str, ...]:
     all_read = acted.snapshot.nova.ok and acted.snapshot.host.ok
     verdicts = _SUSPICIOUS if all_read else _SUSPICIOUS - {Verdict.UNKNOWN}
     suspicious = {row.key for row in acted.decision.rows if row.verdict in verdicts}
-    # Only GET /allocations/{consumer} shows findings with codes in OF_RECORDS, so the next audit must send it.
+    # Only the answer to GET /allocations/{consumer} shows whether a finding with a code in OF_RECORDS still exists. So
+    # the next audit must send this request for the finding's consumer.
     of_records = {s.finding.consumer_uuid for s in confirmed.findings if s.finding.code in OF_RECORDS}
     return tuple(sorted(suspicious | set(confirmed.unconfirmed_recorded) | {uuid for uuid in of_records if uuid}))
 
 
 def _newly_unread(memory: AuditMemory, acted: Acted, suspects: tuple[str, ...]) -> bool:
-    """Return whether another audit must follow at once, because a consumer has become suspicious.
+    """Return whether the next audit must follow at once, to read a consumer that has just become suspicious.
 
-    The next audit reads this consumer's record in Placement. This is not urgent if the consumer has no allocations, or
-    if this audit has read the record.
+    The next audit reads this consumer's record in Placement. The read is not urgent if the consumer has no allocations,
+    or if this audit has already read the record.
     """
     view = acted.snapshot.placement.value
     read = {record.consumer_uuid for record in view.consumers} if view else set()
@@ -261,5 +265,5 @@ def _written(memory: AuditMemory, acted: Acted) -> WrittenProvider | None:
         # Nothing to write: Placement already has the desired inventory, whichever client wrote it.
         return remembered(decision.written, root)
     # Placement refused the desired inventory, or the agent postponed the write because a source could not be read. No
-    # other client overwrote the inventory, so the result is the same as after the last audit.
+    # other client overwrote the inventory. So the agent remembers the same inventory as after the last audit.
     return memory.written

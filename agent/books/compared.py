@@ -32,8 +32,8 @@ def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: C
     """Compare nova's database, the host and Placement. If the facts equal the last audit's, return its result again."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
-        # The facts are equal, but keep the newer objects: the next snapshot shares objects with them, and comparing an
-        # object with itself is fast.
+        # Keep the newer facts, although they equal the old facts. The next snapshot shares objects with the newer
+        # facts, and the comparison of an object with itself is fast.
         return dataclasses.replace(before, basis=basis)
     written = books(basis.facts, settings, subject.node)
     rows = compare(basis.facts, written, promise_of(basis.facts, subject.node))

@@ -27,8 +27,8 @@ def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
     """Return what instances and moves take on ``node``, sorted by the instance's uuid.
 
     ``recorded`` are the consumers with allocations on this host's provider tree. When an instance moves away, nova
-    moves its allocation here to the migration (nova/conductor/tasks/migrate.py). So the consumer is the migration if
-    its uuid is in ``recorded``, else the instance.
+    gives the instance's allocation on this host to the migration (nova/conductor/tasks/migrate.py). So the consumer is
+    the migration if the migration's uuid is in ``recorded``, else the instance.
     """
     here = {i.uuid: i for i in state.instances if _counts(i, state.host, node)}
     by_uuid = {i.uuid: i for i in state.instances}
@@ -113,11 +113,12 @@ def _arriving(state: NovaState, node: str) -> frozenset[tuple[str, int]]:
 
 
 def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occupancy:
-    """Return ``taken``. If the instance is moving to this host, put in the NUMA cells that it will have here.
+    """Return ``taken``; if the instance is moving to this host, with the NUMA cells that the instance will have here.
 
     Nova's instance row may name this host before the move is finished. Until then, only the instance's migration
-    context has the NUMA cells on this host. If the context belongs to another migration, its cells are wrong here. So
-    this function compares the migration's id; nova does not.
+    context has the NUMA cells on this host. The context may belong to another migration, and its cells are then wrong
+    here. So this function uses the context only if its migration id belongs to a move to this host. Nova does not check
+    this id.
     """
     context = taken.instance.context
     if not arriving or context is None or context.migration_id is None:

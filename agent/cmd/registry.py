@@ -72,7 +72,7 @@ class Commands(CommandManager):
     """cliff's command manager, filled from the explicit list COMMANDS."""
 
     def __init__(self) -> None:
-        # "" is the namespace of plugins to load: none. cliff before 4.13 (OpenStack 2026.1) requires this argument.
+        # The namespace "" means that cliff loads no plugins. cliff before 4.13 (OpenStack 2026.1) requires it.
         super().__init__("")
         for entry in COMMANDS:
             self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()

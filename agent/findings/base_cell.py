@@ -18,8 +18,9 @@ _NOW_OF_MYSQL, _NOW_OF_SQLITE = "UTC_TIMESTAMP()", "CURRENT_TIMESTAMP"
 
 
 def deletion(database: DatabaseAccess | None, table: str, row_id: int) -> tuple[str, str | None]:
-    """Return (text, command): the command marks one row of ``table`` as deleted, the text belongs after the remedy's.
+    """Return (text, command). The command marks one row of ``table`` as deleted.
 
+    The caller must append the text to the remedy's text.
     If the agent has no access to nova's database, the command is None, and the text contains the SQL statement.
     """
     if database is None:

@@ -19,8 +19,8 @@ from agent.fleet.words import ABSENT, UNKNOWN, amount_texts, clock, clock_of, du
 HOST_WIDTH = 24
 CUT = "~"
 GAP = 2
-#: The width that the column WHAT needs; a shorter text needs only its own width. If the column FREE leaves too little
-#: room for the column WHAT, the table has no column FREE. The column WHAT is never narrower than LEAST_WHAT.
+#: The column WHAT needs this width, or less if all its texts are shorter. If the column FREE leaves less room for the
+#: column WHAT, the table has no column FREE. A long text in the column WHAT always gets at least LEAST_WHAT characters.
 WHAT_NEEDS = 34
 LEAST_WHAT = 10
 #: In a table of at least this many characters, the column LEAKED shows every resource class; in a narrower table, only

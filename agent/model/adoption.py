@@ -34,7 +34,7 @@ class AdoptFacts:
     ``holder``: the provider tree whose root has the node's name but another uuid, None if there is no such tree.
     ``state``: nova's data about this host. It includes the compute node row with the uuid ``identity`` and the row with
     the uuid of the tree ``holder``, even if another host has the row.
-    ``others``: if one of these two rows belongs to another host, nova's data about that host.
+    ``others``: nova's data about each other host that has one of these two rows.
     ``state_error``: why ``state`` could not be read, if ``state`` is None.
     """
 

@@ -14,7 +14,7 @@ from agent.model.provider_config import Addition
 class Books:
     """Each consumer's amounts by three sources: nova (``promised``), the host (``held``), Placement (``recorded``).
 
-    ``unmanaged``: those amounts in ``held`` whose consumer nova does not know and Placement has no allocation for.
+    ``unmanaged``: the amounts in ``held`` that nova does not manage and that have no allocation in Placement.
     ``occupied``: the instances and migrations from which ``promised`` was computed.
     ``state_known``, ``host_known``, ``recorded_known``: whether the source of ``promised``, ``held`` or ``recorded``
     could be read. If a source could not be read, its list of amounts is empty: the amounts are unknown, not 0.
@@ -98,7 +98,8 @@ class DesiredTree:
     ``providers``: the root first, then the other providers.
     ``obsolete``: uuids of providers to delete, sorted.
     ``left_alone``: uuids of child providers that the agent does not change now, for example after a failed read.
-    ``added``: classes and traits from provider.yaml files. Those that no file names any more are still to be removed.
+    ``added``: classes and traits from provider.yaml files. If no file names one of them any more, the agent must still
+    remove it.
     """
 
     providers: tuple[DesiredProvider, ...]

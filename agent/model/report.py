@@ -137,7 +137,7 @@ class SourceStatus:
     - ``age_s``: the age in seconds of the last successful read. 0: this audit's read. None: no read ever succeeded.
     - ``denied``: whether the source rejected the agent's credentials, so that retries do not help.
     - ``read``: ``full`` if the agent read nova's rows, ``light`` if it only checked that they had not changed.
-    - ``behind_s``: how old nova's rows may be, in seconds: the age of ``NovaState.heartbeat``. None if unknown.
+    - ``behind_s``: how many seconds old nova's rows may be (the age of ``NovaState.heartbeat``). None if unknown.
     - ``asked``: False if the agent did not try to read the source. ``not_asked_because`` names the other source that
       could not be read and is the reason.
     - ``lost_since``: since when the source cannot be read (ISO 8601 UTC). ``losses``: in how many audits since then.
@@ -246,7 +246,7 @@ class AuditReport:
     ``record_note``: one sentence that says who writes this host's compute node record.
     ``microversion``: the newest microversion that Placement supports, None if the agent did not ask.
     ``nova_versions``: None if the agent did not read the state of a cloud.
-    ``notes``: sentences about problems of the agent's own files: parts that it ignored, files that it cannot write.
+    ``notes``: sentences about problems of the agent's own files: ignored parts, files that the agent cannot write.
     ``gone``: findings that this audit checked and that do not exist any more.
     ``tried``: requests to Placement that were sent or tried, answered or not; ``requests`` counts the answered ones.
     ``first``: whether this is the first audit of this process.

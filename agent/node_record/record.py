@@ -78,7 +78,10 @@ def record_plan(
 
 
 def _other_row(state: NovaState, root_uuid: str, node: str, stored: NodeRecord | None) -> str | None:
-    """Return why the agent must not write to ``compute_nodes`` (another row would be duplicated or lost), else None."""
+    """Return why the agent must not write to ``compute_nodes``, None if it may write.
+
+    The reason is always a row that a write would duplicate or lose.
+    """
     for row in state.nodes:
         if row.deleted:
             continue

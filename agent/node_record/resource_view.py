@@ -1,7 +1,7 @@
 """Describe the host as a compute node record does.
 
-The figures come from libvirt and the host. A record also says what nova's instances use: that is not known here. A
-figure is unknown if its source was not read, and ``ResourceView.unknown`` names the figure.
+The figures come from libvirt and the host. A record also says what nova's instances use, but this module does not know
+that. A figure is unknown if its source was not read. ``ResourceView.unknown`` names the unknown figures.
 """
 
 from __future__ import annotations

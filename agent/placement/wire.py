@@ -222,7 +222,7 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
 
 
 def parse_consumer(body: object, consumer_uuid: str, written: Written | None = None) -> ConsumerRecord:
-    """Parse the answer to ``GET /allocations/{consumer}``. It has the consumer's type from microversion 1.38 on.
+    """Parse the answer to ``GET /allocations/{consumer}``. Microversion 1.38 added the consumer's type.
 
     ``written`` says when Placement last wrote the allocations.
 

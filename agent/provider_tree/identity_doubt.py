@@ -1,7 +1,7 @@
 """Decide whether this host's uuid and name agree with libvirt, nova's database and Placement.
 
-If a host was renamed, cloned or reinstalled, or ``[DEFAULT] host`` is misspelt, uuid and name do not belong together.
-nova-compute then refuses to start; the agent continues to audit and reports a finding (scenario 92).
+If a host was renamed, cloned or reinstalled, or if ``[DEFAULT] host`` is misspelt, the uuid and the name do not belong
+together. nova-compute then refuses to start. The agent continues to audit, and reports a finding (scenario 92).
 
 - A provider has this host's uuid and another name, or a compute node row has this host's uuid and another host. The
   agent then writes nothing.

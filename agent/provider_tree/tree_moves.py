@@ -25,8 +25,8 @@ class Place:
     """How the agent puts one provider below the parent that it should have.
 
     ``observed`` is the provider in Placement, None if it does not exist yet. ``write`` creates or moves the provider.
-    ``write`` is None if the provider already has this parent, or if it cannot be created or moved: ``held_back`` then
-    says why.
+    If the provider already has this parent, ``write`` is None. If the agent cannot create or move the provider,
+    ``write`` is None too, and ``held_back`` says why.
     """
 
     provider: DesiredProvider

@@ -152,8 +152,8 @@ class _Pen:
 
 def _cell(column: Column, cell: str) -> Text:
     style = _STYLES[tone_of(cell)] if column.toned else ""
-    # With overflow="ignore", rich shows a word whole even if the word is longer than its column. Set this on the Text
-    # object: as an argument of rich's method ``wrap``, overflow="ignore" would turn off all wrapping.
+    # With overflow="ignore", rich shows a word whole even if the word is longer than its column. The Text object must
+    # have this setting. If rich's method ``wrap`` got it as an argument, rich would not wrap any text.
     return Text.assemble((_glued(cell), style), overflow="ignore")
 
 

@@ -39,7 +39,7 @@ class Resource(Protocol):
     def inventory(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[ProviderKey, Inventory], ...]:
         """Return the inventories that the host offers; empty if the host offers nothing of the class.
 
-        ``reserved`` includes what the operator reserves. What guests unknown to the cloud use is not yet in it.
+        ``reserved`` includes what the operator reserves, but not yet what guests unknown to the cloud use.
         """
         ...
 

@@ -4,9 +4,9 @@ Placement counts such capacity as used or reserved. There are two cases. An allo
 instance's flavor, or has no instance. Or a guest or volume unknown to nova uses the host, and the agent reports this
 usage to Placement: in ``reserved``, or as an allocation of a consumer that the agent created.
 
-Each row of the report's ledger says how much of one resource class one consumer takes. If several findings are about
-this consumer, the amount counts for each finding's code. But if one code equals the row's verdict, the amount counts
-only for this code. A finding without a consumer (over-capacity) gets no amount. Pure: no I/O.
+Each row of the report's ledger says how much of one resource class one consumer takes. This amount counts for the code
+of every finding about the consumer. But if one of these codes equals the row's verdict, the amount counts only for that
+code. A finding without a consumer, such as over-capacity, gets no amount. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return for each finding code how much capacity of this host its findings are about, sorted by code.
+    """Return for each finding code the amount of this host's capacity that the findings with this code are about.
 
-    The result is empty unless the first reason against this host (``own``) is a lack of capacity. ``repairable`` are
-    the codes of findings that heal can repair.
+    The codes are sorted. The result is empty unless the first reason against this host (``own``) is a lack of capacity.
+    ``repairable`` are the codes of findings that heal can repair.
     """
     first = own.obstacles[0] if own and own.obstacles else None
     if first is None or first.constraint is not Constraint.CAPACITY:
@@ -66,9 +66,9 @@ def _is_there(row: LedgerRow, obstacle: Obstacle) -> bool:
 
 
 def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> frozenset[tuple[str, str]]:
-    """Return which usage unknown to nova the agent reports to Placement, as pairs (class, cause).
+    """Return the pairs (class, cause) of the usage that nova does not know and that the agent reports to Placement.
 
-    The agent reports it in ``reserved``, or as an allocation of a consumer that the agent created.
+    The agent reports such usage in ``reserved``, or as an allocation of a consumer that the agent created.
     """
     terms = {(one.wanted.resource_class, name) for one in inventory if one.wanted is not None for name, _ in one.terms}
     return frozenset(terms | {(row.resource_class, row.cause) for row in rows if row.consumer_kind == OWN_KIND})
@@ -89,7 +89,7 @@ def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
 def _about(row: LedgerRow, findings: Iterable[SeenFinding]) -> list[SeenFinding]:
     """Return the findings about the row's consumer and class.
 
-    A row's verdict may be a finding's code. If findings with this code are among them, return only those findings.
+    If some of these findings have the row's verdict as their code, return only those findings.
     """
     about = [
         seen

@@ -82,7 +82,7 @@ def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
 
 
 def _of_class(problem: Problem, resource_class: str) -> Problem:
-    """Return the same request with this class only. The only rule is that the sum of its amounts fits (Rule.SUMS)."""
+    """Return the request with only this class and only Rule.SUMS: the sum of the class's amounts must fit."""
     slots = tuple(
         replace(slot, amounts=tuple(asked for asked in slot.amounts if asked[0] == resource_class))
         for slot in problem.slots

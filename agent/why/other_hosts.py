@@ -17,8 +17,8 @@ from agent.why.model import Answer, Constraint, Obstacle, Remedy, RemedyKind, Tr
 def with_advice_for_others(answer: Answer, own_uuid: str | None) -> Answer:
     """Return the answer with other advice for the trees of other hosts.
 
-    Another host may have wrong allocations, and this agent cannot check them. So the advice about its CAPACITY mentions
-    which ratio would suffice, but the only recommendation is to request another amount.
+    Another host may have wrong allocations, and this agent cannot check them. So if another host lacks capacity, the
+    advice mentions which ratio would suffice, but the only remedy is to request another amount.
     """
     trees = (tree if tree.root_uuid == own_uuid else _unchecked(tree) for tree in answer.trees)
     return replace(answer, trees=tuple(trees))

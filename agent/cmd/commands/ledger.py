@@ -107,7 +107,10 @@ class Ledger(ReportingCommand, ListCommand):
 
 
 def _unread(report: AuditReport, resource_class: str | None) -> tuple[str, ...]:
-    """Return the sources that the rows need but that could not be read. ``resource_class``: only this class's rows."""
+    """Return the sources that the rows need but that could not be read.
+
+    If ``resource_class`` is given, only the rows of this class count.
+    """
     from agent.render.explain import unread, unread_books
 
     if resource_class is None:

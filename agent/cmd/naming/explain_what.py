@@ -49,8 +49,8 @@ class Answer:
 def answer(report: AuditReport, what: str, detail: Detail = Detail.BRIEF) -> Answer:
     """Explain the class, the finding or the consumer that is named ``what``.
 
-    Raises UsageError if nothing has this name, or if several things have it. But if nothing has the name and a source
-    could not be read, raises NoDocument (exit code 2): that source may know the name.
+    Raises UsageError if nothing has this name, or if several things have it. Raises NoDocument (exit code 2) if nothing
+    has the name but a source could not be read, because the name may be in that source.
     """
     name = class_of(report, what)
     if name is not None:
@@ -90,8 +90,8 @@ def _finding(report: AuditReport, what: str) -> SeenFinding | None:
 
 def _consumer(report: AuditReport, what: str) -> str:
     consumer = consumer_of(report, what)
-    # A uuid, and a name that ``consumer_of`` translated to a uuid, can only mean a consumer. If a source could not be
-    # read, an unknown name may mean a consumer too. In both cases ``require_consumer`` raises the right error.
+    # ``what`` means a consumer if it is a uuid, or if ``consumer_of`` translated it to a uuid. If a source could not be
+    # read, any unknown name may mean a consumer. For an unknown consumer, ``require_consumer`` raises the right error.
     if unread(report) or consumer != what or could_be_beginning(what) or _is_known(report, consumer):
         return require_consumer(report, consumer)
     words = {name.lower(): name for name in (*known_classes(report), *known_codes(), *known_names(report))}

@@ -22,8 +22,8 @@ class AuthOptions:
     """The options that the auth plugin reads.
 
     ``options`` are pairs of a group and an option: first the option ``auth_type``, then the plugin's own options.
-    ``unchecked`` is the group in which the agent accepts any option name. There, ``auth_type`` is unset or names no
-    installed plugin, so the plugin's option names are not known.
+    ``unchecked`` has the group of these options if ``auth_type`` is unset or names no installed plugin. The plugin's
+    option names are then not known, so the agent accepts any option name in this group.
     """
 
     options: tuple[tuple[str, cfg.Opt], ...]

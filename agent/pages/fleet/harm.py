@@ -33,8 +33,8 @@ def by_harm(rows: Iterable[HostRow]) -> list[HostRow]:
 def is_calm(row: HostRow) -> bool:
     """Return whether the host needs no attention.
 
-    Its last audit found nothing, or the agent has just started and need not have sent a message yet. Also, no resources
-    of the host are sold twice or wasted.
+    Either its last audit found nothing, or its agent has just started and need not have sent a message yet. In both
+    cases, none of the host's resources may be sold twice or wasted.
     """
     return row.condition in _CALM and not sold_twice_of(row) and not wasted_of(row)
 
@@ -42,8 +42,8 @@ def is_calm(row: HostRow) -> bool:
 def sold_twice_of(row: HostRow) -> Mapping[str, int]:
     """Return the host's amounts that are sold twice, by class: they are in use, but Placement counts them as free.
 
-    There are two causes: an instance without an allocation, or usage by a guest or volume unknown to nova that no
-    ``reserved`` amount in Placement covers.
+    There are two causes. An instance has no allocation. Or a guest or volume unknown to nova uses the host, and no
+    ``reserved`` amount in Placement covers this usage.
     """
     if row.seen is None:
         return {}

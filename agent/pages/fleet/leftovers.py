@@ -75,7 +75,7 @@ def orphans(facts: FleetFacts) -> Section:
 
 
 def _held(orphan: Orphan) -> str:
-    """Return the orphan's allocations as text; ``?`` for a compute node, because its finding does not list them."""
+    """Return the orphan's allocations as text. A finding about a compute node does not list them: return ``?``."""
     if orphan.holds:
         return orphan.holds
     return "nothing" if orphan.code == _PROVIDER else UNKNOWN
@@ -142,7 +142,7 @@ def _stranger_row(host: str, each: Stranger) -> tuple[Cell, ...]:
 def _counted(facts: FleetFacts, codes: tuple[str, ...], none: str, lacks: str) -> str:
     """Return a sentence with the number of findings of these codes.
 
-    For a page that is made from the hosts' messages instead of their reports: messages have no details.
+    The page has this sentence if it is made from the hosts' messages. Messages, unlike reports, have no details.
     """
     parts = []
     for code in codes:

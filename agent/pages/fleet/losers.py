@@ -1,4 +1,6 @@
-"""Two sections: hosts with amounts that are sold twice, and hosts with wasted amounts. Each has amounts and dates.
+"""Two sections: hosts with amounts that are sold twice, and hosts with wasted amounts.
+
+Each section lists the amounts of each host, with dates.
 
 Sold twice: in use or promised, but Placement may allocate the amount again. Wasted: allocated, but not in use.
 

@@ -187,9 +187,9 @@ def _or_nothing(sums: Counter[str]) -> str:
 
 
 def _twice(each: _Sum, facts: FleetFacts) -> Iterator[str]:
-    """Yield a line about surplus allocations that are not in the sum ``Wasted``.
+    """Yield a line about the surplus allocations that the sum ``Wasted`` leaves out.
 
-    A consumer has allocations on two hosts, but neither host counts its own part as wasted.
+    An allocation is surplus on a host where its consumer does not run.
     """
     if each.codes != LEAKING:
         return

@@ -19,10 +19,11 @@ MIB = 2**20
 MOST_TIMES_PACKED = 100
 
 # How many bytes of memory each of these characters of a JSON text may need after parsing. A colon stands for one entry
-# of a dictionary. It needs many bytes: a dictionary that has just grown has room for four times its entries.
+# of a dictionary. An entry needs many bytes, because a dictionary that has just grown has room for four times its
+# entries.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
 # The most bytes that a character of a Python string takes. One wide character makes all characters of its string as
-# wide. While json.loads decodes a string with backslash escapes, it may hold the string twice.
+# wide. json.loads may hold a string with backslash escapes twice while it decodes the string.
 _WIDEST = 4
 
 

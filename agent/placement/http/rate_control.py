@@ -21,9 +21,9 @@ from dataclasses import dataclass, replace
 PATIENCE = 10.0
 #: The spread (upper limit of the random pause) after the first refusal (429, 503, …), in seconds.
 FIRST_SPREAD_S = 4.0
-#: After this number of refusals in a row, the server counts as down, not as overloaded. (The agent tries a read this
-#: many times.) Then the pauses stay short, so that the audit can read its other sources. The server gets few requests
-#: anyway: the worker retries failed audits less and less often (agent/daemon/worker.py).
+#: After this number of refusals in a row, the server counts as down, not as overloaded. The agent also tries each read
+#: this many times. While the server is down, the pauses stay short, so that the audit can read its other sources. The
+#: server gets few requests anyway: the worker retries failed audits less and less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
 #: The smallest upper limit of the random pause if no answer came, in seconds. It is small, because a request to a
@@ -35,7 +35,7 @@ GROWTH = 2.0
 #: to seven other answers halve it again (0.9 ** 6.6 = 1 / 2).
 SHRINK = 0.9
 #: The maximum sum of one audit's pauses, in seconds. The first read of a host with many providers takes nearly a
-#: hundred requests. If the server is slow but not overloaded, more pauses would delay the host's inventory too long.
+#: hundred requests. If the server is slow but not overloaded, a larger sum would delay the host's inventory too long.
 #: Half of this value is too little if all agents of a large fleet start at once and the server needs six minutes for
 #: their first reads (tests/rigs/fleet_model.py).
 PAUSES_OF_AN_AUDIT_S = 600.0
@@ -87,7 +87,7 @@ class Pace:
 def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) -> Pace:
     """Return what to remember after ``answer``, including how long to pause.
 
-    The pause is a random part (``random01``, in [0, 1)) of its upper limit. Late answers and refusals raise this limit.
+    The pause is ``random01`` (from 0 to below 1) times an upper limit. A late answer or a refusal raises the limit.
 
     No pause is longer than ``manners.longest_s``, so that the watchdog does not take a sleeping thread for a hung
     thread.
@@ -131,8 +131,9 @@ def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
     """Return the upper limit of the random pause after a late answer; 0 if the answer is not late.
 
     The mean pause is half this limit. An answer is late if it takes ``slow_s`` longer than the usual time. The usual
-    time is that of the quickest answer so far, so a server that is always slow does not count as overloaded. The usual
-    time is at most ``slow_s``: an agent that started while the server was overloaded has seen no quick answer.
+    time is the latency of the quickest answer so far, so a server that is always slow does not count as overloaded. But
+    an agent that started while the server was overloaded has seen no quick answer. So the usual time is at most
+    ``slow_s``.
     """
     usual_s = min(best_s, manners.slow_s)
     return 2 * PATIENCE * max(0.0, answer.latency_s - usual_s - manners.slow_s)

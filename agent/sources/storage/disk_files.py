@@ -65,8 +65,8 @@ def taken_bytes(status: os.stat_result) -> int:
 
 
 def _reason(error: OSError, path: str) -> str:
-    # If the error names another file than ``path``, this name is from the image's header. The guest may have written
-    # any bytes into the header, so the name is escaped.
+    # If the error names another file than ``path``, that file's name is from the image's header. The guest may have
+    # written any bytes into the header, so escape the name.
     where = f" ({repr(error.filename)[1:-1]})" if isinstance(error.filename, str) and error.filename != path else ""
     return f"{error.strerror or error}{where}"
 
@@ -105,9 +105,9 @@ def _regular(status: os.stat_result) -> os.stat_result:
 
 
 def _of_disks(status: os.stat_result) -> os.stat_result:
-    """Return ``status`` unchanged. Raises HeaderError if the kernel generates the file, as in /proc: it is no disk."""
-    # File systems such as /proc have no block device, so their major number is 0. NFS has none either, but may contain
-    # disks. So look at the file system's type.
+    """Return ``status`` unchanged. Raises HeaderError for a file that the kernel generates, as in /proc."""
+    # File systems such as /proc have no block device, so their major number is 0. NFS has no block device either, but
+    # may contain disks. So the file system's type decides.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")

@@ -35,7 +35,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
     """Return the identity of the file system that contains ``path``; ``descriptor`` is an open descriptor of ``path``.
 
-    Return None if the list of mounts lacks this file system. In a chroot this may be so.
+    Return None if the list of mounts lacks this file system. In a chroot, the list may lack it.
     """
     words = _mount(MOUNTS, 0, _mount_id(descriptor))
     if not words:
@@ -113,15 +113,15 @@ def _of_udev_data(path: Path) -> str | None:
         lines = path.read_text("utf-8", "replace").splitlines()
     except OSError:
         return None
-    # udev names the link in /dev/disk/by-uuid after this value, so both places have the same text.
+    # udev names the link in /dev/disk/by-uuid after this value, so the link's name and this file have the same text.
     return next((line.partition("=")[2] for line in lines if line.startswith("E:ID_FS_UUID_ENC=")), None) or None
 
 
 def _of_btrfs(device: str) -> str | None:
     """Return the UUID of the btrfs on ``device``: the folder /sys/fs/btrfs/UUID/devices lists this device.
 
-    udev's links do not lead to the UUID: a btrfs has a device number of its own, not its disk's number, so no link
-    matches the btrfs.
+    udev's links do not lead to the UUID. A btrfs has its own device number, which is not the number of its disk, so no
+    link matches the btrfs.
     """
     member = os.path.basename(os.path.realpath(device))
     return next((name for name in _names(BTRFS) if (BTRFS / name / "devices" / member).exists()), None)
