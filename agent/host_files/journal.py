@@ -66,10 +66,11 @@ class Change:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One change in the journal; ``at`` and ``ended_at`` are ISO 8601 UTC, ``words`` is the outcome's text.
+    """One change in the journal.
 
-    ``undone_by`` has the ids of the entries that undo this change; refused attempts are left out. ``actor``: who made
-    the change, None if an older version of the agent wrote the entry.
+    ``at`` and ``ended_at`` are ISO 8601 UTC. ``words`` is the outcome's text. ``undone_by`` has the ids of the entries
+    that undo this change, without refused attempts. ``actor`` says who made the change. It is None if an older version
+    of the agent wrote the entry.
     """
 
     id: str

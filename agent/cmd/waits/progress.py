@@ -44,9 +44,10 @@ def form_for(options: argparse.Namespace, out: TextIO) -> Form:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """``what`` the command waits for, such as placement, and the wait's start and end in monotonic seconds.
+    """One wait of the command: for which source, from when, and until when.
 
-    ``ends`` is math.inf if the wait has no time-out.
+    ``what`` names the source, such as placement. ``began`` and ``ends`` are in monotonic seconds. ``ends`` is math.inf
+    if the wait has no time-out.
     """
 
     what: str

@@ -187,10 +187,10 @@ def _book(
 
 
 def _reserves(book: str, offers: Iterable[InventoryRow]) -> Iterable[tuple[str, float]]:
-    """Yield the parts of the reserved amount as (name, amount x ratio); the name is RESERVE or UNMANAGED.
+    """Yield the parts of the reserved amount as (name, amount x ratio). The name is RESERVE or UNMANAGED.
 
-    RESERVE is what the operator reserves for the host itself. UNMANAGED exists only if ``book`` is "recorded": it is
-    the rest of Placement's ``reserved``, for use that the cloud does not know.
+    RESERVE is what the operator reserves for the host itself. UNMANAGED is the rest of Placement's ``reserved``, for use
+    that the cloud does not know. Only the book "recorded" has this part.
     """
     for offer in offers:
         shown = offer.recorded or offer.wanted

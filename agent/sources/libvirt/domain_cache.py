@@ -8,7 +8,7 @@ for one of these reasons:
 - The domain's turn has come: each domain has its turn in every tenth audit. Some changes raise no event, such as a live
   ``setvcpus`` (libvirt 9.0, measured), so only a turn shows them.
 
-Any thread may report an event; only one thread reads.
+Any thread may report an event, but only one thread reads domains.
 """
 
 from __future__ import annotations
