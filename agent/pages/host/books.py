@@ -189,8 +189,8 @@ def _book(
 def _reserves(book: str, offers: Iterable[InventoryRow]) -> Iterable[tuple[str, float]]:
     """Yield the parts of the reserved amount as (name, amount x ratio). The name is RESERVE or UNMANAGED.
 
-    RESERVE is what the operator reserves for the host itself. UNMANAGED is the rest of Placement's ``reserved``, for use
-    that the cloud does not know. Only the book "recorded" has this part.
+    RESERVE is what the operator reserves for the host itself. UNMANAGED is the rest of Placement's ``reserved``, for
+    use that the cloud does not know. Only the book "recorded" has this part.
     """
     for offer in offers:
         shown = offer.recorded or offer.wanted
