@@ -35,7 +35,7 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 def identity_of(descriptor: int, path: str) -> FileSystemIdentity | None:
     """Return the identity of the file system that contains ``path``.
 
-    ``descriptor`` is an open descriptor of ``path``. Return None if the list of mounts lacks this file system, which may
+    ``descriptor`` is an open descriptor of ``path``. Return None if the list of mounts lacks this file system, as may
     happen in a chroot.
     """
     words = _mount(MOUNTS, 0, _mount_id(descriptor))
