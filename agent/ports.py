@@ -126,7 +126,7 @@ class ProviderNames(Protocol):
     """Finds providers by name and renames them; only ``adopt`` and its ``undo`` use this."""
 
     def holder(self, name: str) -> Provider | None:
-        """Return the provider with this name, or None; do not read inventories and traits. Raises PlacementError."""
+        """Return the provider with this name, without its inventories and traits, or None. Raises PlacementError."""
         ...
 
     def name_of(self, uuid: str) -> str | None:
@@ -182,8 +182,8 @@ class ViewRequest:
     - ``suspects``: consumers that looked wrong in the last audit. They come first.
     - ``reported``: consumers in reported findings. They are read again if the generation of one of their providers
       changed. The consumer's own generation does not suffice: it starts again when an instance moves.
-    - ``unsuspicious_reads``: the number of further records, of all other consumers. Records that were never read come
-      first, then those that were read longest ago. None: all records that the reader does not have yet.
+    - ``unsuspicious_reads``: the number of records of all other consumers. Records that were never read come first,
+      then those that were read longest ago. None: all records that the reader does not have yet.
     - ``shared_reads``: the maximum number of consumers for which to read allocations on sharing providers. 0: do not
       look for sharing providers.
 
@@ -191,8 +191,8 @@ class ViewRequest:
 
     - ``fresh_allocations``: read allocations even if no generation changed.
     - ``everything``: read everything again, except the records of consumers whose generation is unchanged.
-    - ``usages``: compare the usages that Placement counts with the allocations that Placement lists, one request for
-      each provider. If requests should be spared, compare only the providers that differed last time.
+    - ``usages``: compare the usages that Placement counts with the allocations that Placement lists. This takes one
+      request for each provider. Unless ``spares_nothing``, compare only the providers that differed last time.
     """
 
     root_uuid: str

@@ -30,7 +30,7 @@ _UNLISTED = "usage-unlisted"
 
 
 def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Checks:
-    """Return what the audit read and what it could not read. This decides which findings the audit can check.
+    """Return what the audit read and what it could not read. The result decides which findings the audit can check.
 
     After the writes, ``with_writes`` marks whether the finding ``write-refused`` was checked.
     """
@@ -84,8 +84,8 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
         yield _UNLISTED, PLACEMENT
     unread = [reading.source for reading in snapshot.readings if not reading.ok]
     if task.settings.role is Role.OBSERVER and unread:
-        # The finding companion-leftover says that a consumer of the agent is not needed any more. A source that this
-        # audit could not read may show that the consumer is needed.
+        # The finding companion-leftover says that one of the agent's own consumers is no longer needed. The unread
+        # source may show that this consumer is still needed.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner, the finding trait-unexpected needs the agent's last write of the tree, which a new process

@@ -31,8 +31,8 @@ def current_state(
 ) -> NovaState:
     """Read nova's database rows about ``host`` (None: this host).
 
-    Raises SourceError; SourceStale if the rows may be old. The age of the rows is judged by nova's heartbeats, and
-    ``before`` is the newest heartbeat of earlier audits.
+    nova's heartbeats show whether the rows may be old. ``before`` is the newest heartbeat of earlier audits. Raises
+    SourceStale if the rows may be old, and SourceError if the rows cannot be read.
     """
     wanted = task.settings.host if host is None else host
     state = task.parts.state.read(wanted, consumers, deadline_of(task.settings), node_uuid)
@@ -53,7 +53,8 @@ def light_state(
 ) -> LightState:
     """Check with few queries whether nova's rows have changed since the last full read, ``last``.
 
-    ``before`` is the newest heartbeat of earlier audits. Raises SourceError; SourceStale if the rows may be old.
+    ``before`` is the newest heartbeat of earlier audits. Raises SourceStale if the rows may be old, and SourceError if
+    nova's database cannot be read.
     """
     light = task.parts.state.light(last, consumers, deadline_of(task.settings))
     _check(task, light.renewed(last), before)

@@ -21,8 +21,8 @@ from agent.model.audit import AuditMemory, Reconfigured
 from agent.model.finding import GoneFinding, History, Sighting
 from agent.model.settings import Settings
 
-# Settings that only say when and how the agent audits. A finding may be gone because the operator changed the settings,
-# but never because of a setting in this set.
+# Settings that only say when and how the agent audits. A change of one of these settings never ends a finding. A change
+# of another setting may end one.
 _WITHOUT_EFFECT = frozenset(
     {
         "access",

@@ -25,8 +25,8 @@ _RULES = {rule.code: rule for rule in RULES}
 def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     """Return ``memory`` with the current history of findings.
 
-    A new process loads the history from the file. Later, the function adds what another process saved to the file.
-    The consumers in the loaded findings come first when the audit reads consumers from Placement.
+    The first call in a process loads the history from the file. Later calls add what another process saved to the file.
+    The audit reads the consumers in the loaded findings first when it reads consumers from Placement.
     """
     if memory.history is None:
         history = _whole(task.parts.history.load(), task.settings.confirm_audits)
@@ -58,12 +58,12 @@ def consumers_of(sightings: Iterable[Sighting]) -> tuple[str, ...]:
 def save_history(
     task: AuditTask, memory: AuditMemory, before: History, after: History, ended: frozenset[str]
 ) -> AuditMemory:
-    """Put the new history, ``after``, into ``memory``; save it to the file if it differs from the old one, ``before``.
+    """Put the new history ``after`` into ``memory``. Save ``after`` to the file if it differs from the old ``before``.
 
     ``ended``: the findings that this process has seen end since the last save.
     """
     memory = dataclasses.replace(memory, history=after, ended=ended)
-    # A process may run only one audit. So its first audit saves the history even if only times changed.
+    # Some processes run only one audit. So the first audit of a process saves the history even if only times changed.
     is_due = memory.unsaved_history or _content(before) != _content(after) or (not memory.audits and after.sightings)
     if task.request.publish is Publish.NEVER or not is_due:
         return memory
@@ -92,8 +92,8 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
 def _content(history: History) -> tuple[object, ...]:
     """Return the history without the times that change in every audit."""
     found = [
-        # ``times`` counts audits that found the same evidence. If this count restarts, only ``stands_since`` may
-        # change, so this time is compared too.
+        # ``times`` counts audits that found the same evidence. If the count restarts, ``stands_since`` may be the
+        # only value that changes. So ``stands_since`` is compared too.
         (s.id, s.times, s.stands_since, s.evidence_digest, s.confirmed, _severity(s), s.caused_by)
         for s in history.sightings
     ]

@@ -47,8 +47,8 @@ def identified(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     ``compute_id`` file has the uuid. Raises ConfigError if the uuid is lost or ambiguous.
     """
     identity = memory.identity
-    # ``invented``: the uuid was generated for one run. An agent that may write (role owner) needs the lasting uuid of a
-    # compute_id file. An operator can set this role while the daemon runs.
+    # An ``invented`` uuid was generated for one run only. An agent in role owner needs the lasting uuid of a compute_id
+    # file. The operator may set role owner while the daemon runs.
     if identity is None or (identity.invented and task.owns()):
         identity = task.parts.identity_files.find()
     if identity is not None and memory.node_name is not None:
@@ -69,8 +69,8 @@ def _of_state(task: AuditTask, memory: AuditMemory, node: str, host: HostFacts |
     if known is not None:
         return known
     if host is None or guests_of_an_unknown_host(state, host) or task.parts.identity_files.may_be_elsewhere:
-        # Do not create a provider uuid in these cases: libvirt was not read; nova's guests are here, but its database
-        # does not know this host (finding identity-changed); or only root can read a compute_id file.
+        # Do not create a provider uuid if libvirt was not read, or if only root can read a compute_id file. Also do not
+        # create one if nova's guests are here, but nova's database does not know this host (finding identity-changed).
         return None
     if task.owns():
         return task.parts.identity_files.create()
@@ -207,10 +207,10 @@ def _in_full(wanted: ViewRequest) -> ViewRequest:
 def _with_removable(
     task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], view: PlacementView | None
 ) -> Reading[NovaState]:
-    """Look for compute node rows of the orphaned providers that the agent may now delete, and add them.
+    """Return ``nova`` with the compute node rows of the orphaned providers that the agent may now delete.
 
-    The agent deleted the compute node record of such a provider earlier, but not the provider. If there is a row with
-    the provider's uuid again, on whichever host, a compute node uses the provider again.
+    The agent earlier deleted such a provider's compute node record, but not the provider. If nova has a row with the
+    provider's uuid again, for this or another host, a compute node uses the provider again.
     """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():
@@ -262,7 +262,7 @@ def _images(task: AuditTask, host: HostFacts | None) -> tuple[Reading[StorageFac
 
 
 def heartbeat_after(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Standing | None:
-    """Return the newest heartbeat in nova's database and when the agent first read it, for the next audit."""
+    """Return, for the next audit, nova's newest heartbeat and the time when the agent first read this heartbeat."""
     state, error = snapshot.nova.value, snapshot.nova.error
     read_now = state.heartbeat if state else error.heartbeat if isinstance(error, SourceStale) else None
     return standing(memory.heartbeat, read_now, task.parts.clock.monotonic())

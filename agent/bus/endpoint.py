@@ -62,8 +62,8 @@ class AgentEndpoint:
     def audit_now(self, _context: object, /, **arguments: object) -> Document:
         """Request an audit.
 
-        In the returned document, ``accepted`` is false if the agent is stopping, and ``waiting`` lists why the next
-        audit was requested.
+        In the returned document, ``accepted`` is false if the agent is stopping. ``waiting`` lists the reasons for
+        which the next audit was requested.
         """
         _refuse(arguments)
         due_s = self._reached.daemon.request_by_peer(REASON)

@@ -97,7 +97,7 @@ class Sender:
             self._try_all()
 
     def _pause_s(self, now: float) -> float:
-        """Return the seconds until the next message or retry; a new report may wake the thread earlier."""
+        """Return the seconds until the next message or retry. The thread may wake earlier because of a new report."""
         if self._failures:
             return max(0.0, self._retry_at - now)
         if self._outbox.report is None or self._channels.send_state is None:

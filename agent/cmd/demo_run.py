@@ -19,7 +19,8 @@ from agent.demo.recorded_group import RecordedGroup
 from agent.demo.stories import Seen, stories
 from agent.model.report import AuditReport
 
-# The demo prints this text. On most real hosts nova-compute runs, and the agent has role companion; in the demo not.
+# The demo prints this text, because most real hosts are different: they run nova-compute, and the agent has role
+# companion.
 _NO_NOVA_COMPUTE = (
     "nova-compute: the demo runs none, so both agents have role owner and write the inventories themselves. "
     "Beside a running nova-compute the role is companion, and nova-compute writes the inventory."
@@ -27,7 +28,7 @@ _NO_NOVA_COMPUTE = (
 
 
 def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
-    """Audit both hosts until audits have confirmed each finding, and return what the demo then tells about them."""
+    """Audit both hosts until each finding is confirmed, repair and undo story 1, and return what the demo prints."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(lvm_sees(built))
         agents = {host.name: stack.enter_context(agent_of(built, host)) for host in HOSTS}

@@ -1,10 +1,10 @@
-"""Let a command run without root. It skips what this user may not read, says so in one line, and changes nothing.
+"""Let a command run without root. The command skips what its user may not read, and changes nothing.
 
-Without root, a process cannot read the state directory, LVM's devices and perhaps libvirt. A command then answers from
-what it can read, and ends with exit code 2 (partial). The host's identity may be in a ``compute_id`` file that this
-user may not read; the command then invents no identity, and sends no request to Placement.
+Without root, a process cannot read the state directory, LVM's devices and perhaps libvirt. The command says so in one
+line, answers from what it can read, and ends with exit code 2 (partial). If the host's identity may be in a
+``compute_id`` file that the user may not read, the command invents no identity and sends no request to Placement.
 
-This module treats a user who may write the state directory like root: such a user is a test, or a service that does not
+This module treats a user who may write the state directory like root. Such a user is a test, or a service that does not
 run as root.
 """
 

@@ -1,8 +1,8 @@
 """write-refused: Placement permanently rejects a write. The agent still makes all writes that do not depend on it.
 
-Placement's error and the request id are in the text of a remedy. All other texts of the finding stay the same from
-audit to audit, as they must: a finding whose other texts change is never confirmed. If an older Placement does not know
-a trait, the agent writes all other traits, and the finding is only a warning.
+A finding is confirmed only if its texts stay the same from audit to audit. The texts of remedies may change, so
+Placement's error and the request id are in the text of a remedy. If an older Placement does not know a trait, the agent
+writes all other traits, and the finding is only a warning.
 """
 
 from __future__ import annotations

@@ -103,8 +103,8 @@ def _recent(
 def _clock(state: NovaState) -> datetime.datetime | None:
     """Return the present time by nova's clocks: the newest heartbeat of nova's services. None without a heartbeat.
 
-    The guard uses this time to compute how long ago nova changed an instance or migration. nova wrote the time of the
-    change. The agent's own clock may be ahead of nova's clocks, and a change would look older than it is.
+    With this time, the guard computes how long ago nova changed an instance or migration. nova's clocks also gave the
+    time of the change. If the agent's clock is ahead, a change would look older by this clock than it is.
     """
     return state.newest_heartbeat or state.heartbeat
 

@@ -94,8 +94,8 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
 def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
     """Return True if nova or the agent created the child and its name still begins with the root's old name.
 
-    The new root name may itself begin with ``old_``. Then a child that is already renamed also has a name that begins
-    with ``old_``. The function recognizes such a child, because its name begins with the whole new root name.
+    If the new root name itself begins with ``old_``, the names of renamed children also begin with ``old_``. So return
+    False for a child whose name begins with the whole new root name: the child is already renamed.
     """
     is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
     return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {AGENT_OWNER, RIVAL})
@@ -189,7 +189,7 @@ def _of_another_uuid(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
 
 
 def _left_behind(facts: AdoptFacts, uuid: str) -> Iterable[_Refusal]:
-    """Yield a refusal for each live row of this host and node with another uuid: nova allows only one live row."""
+    """Yield a refusal for each live row with this host and node but another uuid: nova allows only one such row."""
     for row in _live(facts):
         if row.uuid != uuid and (row.host, row.hypervisor_hostname) == (facts.host, facts.node):
             yield "row", f"compute node row {row.id} also names this host and node, but has another uuid: {row.uuid}"

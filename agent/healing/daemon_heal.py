@@ -54,8 +54,8 @@ class DaemonHeal:
             self._log_state, logged = heal_log.lines(self._log_state, refusals, healed, result.report)
             emit(logged)
             if any(each.outcome.unproven for each in healed):
-                # heal waited in vain until nova's rows were known to be up to date. The wait blocks the daemon's worker
-                # thread, so the daemon does not heal again before this time.
+                # heal waited for proof that nova's rows are up to date, but the wait timed out. Such a wait blocks the
+                # daemon's worker thread, so the daemon does not heal again before ``_proof_due_at``.
                 self._proof_due_at = task.parts.clock.monotonic() + PROOF_AGAIN_S
         return _with_healed(result, wanted, healed)
 

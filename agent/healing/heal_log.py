@@ -30,8 +30,8 @@ _EVENTS = {Result.DONE: events.FINDING_HEALED, Result.REFUSED: events.HEAL_REFUS
 class HealLogState:
     """What the log already says about the daemon's repairs, so that no line is logged twice.
 
-    ``refused``: each logged refusal, as (finding id, safety check); removed when the finding ends. ``not_tried``:
-    changes that the last run did not try, because nothing proved that nova's database rows are current.
+    ``refused``: each logged refusal, as (finding id, safety check). A refusal is removed when its finding ends.
+    ``not_tried``: changes that the last run did not try, because nothing proved that nova's database rows are current.
     """
 
     refused: frozenset[tuple[str, str]] = field(default=frozenset())

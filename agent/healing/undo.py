@@ -46,7 +46,7 @@ def undo(task: AuditTask, journal: Journal, entry: Entry, known: Mapping[str, En
 
 
 def _problem(task: AuditTask, entry: Entry, known: Mapping[str, Entry]) -> str | None:
-    # A change of this kind is in a file of the agent, not in Placement. So even role observer may undo the change.
+    # A change of kind STORE_KIND is in a file of the agent, not in Placement. So even role observer may undo it.
     if task.settings.role is Role.OBSERVER and entry.change.kind != STORE_KIND:
         return "role observer changes nothing"
     if entry.result is Result.REFUSED:

@@ -60,8 +60,8 @@ def _parts(document: dict[str, Json], name: str, rows: Iterable[Json]) -> Iterat
 def set_aside(path: str) -> str:
     """Keep the file ``path`` under the first free name of ``path.bad``, ``path.bad.1``, …; return this name.
 
-    The new name is a hard link, so the file also stays at ``path`` until the caller replaces it, and a crash before
-    that loses nothing. What can have no hard link, such as a folder, is moved. Raises OSError.
+    The new name is a hard link. So the file also stays at ``path`` until the caller replaces the file, and a crash
+    loses nothing. If ``path`` can have no hard link (it may be a folder), it is moved. Raises OSError.
     """
     names = [f"{path}.bad", *(f"{path}.bad.{number}" for number in range(1, _MOST))]
     for name in names:

@@ -55,7 +55,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SavedReport:
-    """A report that was read from a file. ``problems``: a sentence for each invalid row, which the report lacks."""
+    """A report read from a file, without the file's invalid rows. ``problems`` has a sentence for each invalid row."""
 
     report: AuditReport
     problems: tuple[str, ...] = ()

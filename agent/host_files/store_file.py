@@ -29,7 +29,7 @@ _MAX_CHARACTERS = 1 << 17
 
 
 class StoreFile:
-    """Remembers in the file store.json in ``state_dir`` from which disk store DISK_GB was last computed."""
+    """The file store.json in ``state_dir``. It names the disk store from which DISK_GB was last computed."""
 
     def __init__(self, state_dir: str) -> None:
         self.path = os.path.join(state_dir, FILE)

@@ -1,4 +1,4 @@
-"""The comparison of nova's database, the host and Placement, row by row, and the facts on which it rests."""
+"""The result of comparing nova's database, the host and Placement: the compared rows, and the facts they rest on."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class Basis:
 class Compared:
     """The amounts in nova's database, on the host and in Placement (``books``), and the rows that compare them.
 
-    ``ledger`` has the rows in the form for reports, except the rows about amounts that the operator reserves
-    (reserved_host_*).
-    ``digest`` is a digest of the amounts in nova's database and on the host, None if one of the two could not be read.
+    ``ledger`` has the same rows as the report shows them. The rows about amounts that the operator reserves
+    (reserved_host_*) are left out.
+    ``digest``: a digest of the amounts in nova's database and on the host; None if either could not be read.
     """
 
     basis: Basis

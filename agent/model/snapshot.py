@@ -65,9 +65,10 @@ AnyReading: TypeAlias = Reading[PlacementView] | Reading[NovaState] | Reading[Ho
 class StateRead:
     """Whether an audit read all of nova's rows, or only checked that they had not changed (a light read).
 
-    ``why_full``: why the audit read all rows; empty if a light read was enough. ``sign`` is the result of the light
-    read, None without a light read. ``consumers``: the uuids whose rows the audit asked for. ``saw_change``: whether
-    something changed since the last audit, or might have changed.
+    ``why_full``: why the audit read all rows; empty if a light read was enough.
+    ``sign``: the result of the light read; None if there was no light read.
+    ``consumers``: the uuids for which the audit requested rows.
+    ``saw_change``: whether something has changed since the last audit, or may have changed.
     """
 
     why_full: str = "the agent did not check whether the rows had changed"

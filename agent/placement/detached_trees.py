@@ -24,11 +24,11 @@ class BesideReader:
         self._readers: dict[str, TreeReader] = {}
 
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
-        """Add the agent's own providers outside this host's tree to ``view``, as its field ``beside``.
+        """Return ``view`` with the agent's own providers that are outside this host's tree, in the field ``beside``.
 
-        ``uuids`` are the agent's own providers. ``beside`` gets one tree for each provider that ``view`` does not have
-        yet. All allocations are read from Placement, none from the cache. Raises PlacementError; GenerationConflict if
-        providers were deleted during two attempts to read them.
+        ``uuids`` are the agent's own providers. ``beside`` has one tree for each of them that ``view`` lacks. All
+        allocations are read from Placement, none from the cache. Raises PlacementError, or GenerationConflict if
+        providers were deleted during each of two attempts to read them.
         """
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})
         self._readers = {uuid: self._readers.get(uuid) or TreeReader(self._client) for uuid in missing}

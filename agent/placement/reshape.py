@@ -25,7 +25,7 @@ class ReshapeClient:
         self._client = client
 
     def create(self, write: CreateProvider) -> int:
-        """Create an empty provider and return its generation. Raises PlacementError (DuplicateName is a kind of it)."""
+        """Create an empty provider and return its generation. Raises PlacementError, for example DuplicateName."""
         body = wire.render_provider(write)
         try:
             made = self._client.post("/resource_providers", MINIMUM, body, wire.parse_provider)

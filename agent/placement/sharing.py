@@ -47,9 +47,9 @@ class SharingReader:
         return tuple((f"provider {uuid}", why) for uuid, why in sorted(self._too_large.items()))
 
     def forget(self) -> None:
-        """Forget which providers are sharing providers, and which have too many allocations to read.
+        """Forget which providers are sharing providers, and which of them have too many allocations.
 
-        The next read asks Placement for both again.
+        The next read asks Placement again.
         """
         self._listed = None
 
@@ -58,9 +58,9 @@ class SharingReader:
     ) -> tuple[SharingProvider, ...]:
         """Return the sharing providers, sorted by uuid, with the allocations of ``known`` and of some other consumers.
 
-        ``known``: the consumers of this host's tree, which the audit looks up in nova's database anyway. Each call
-        returns the next few of the other consumers (see ``window``). A provider with more than MOST_SHARED allocations
-        is in ``unread`` instead. If the tree is in no aggregate, no request is sent. Raises PlacementError.
+        ``known``: the consumers of this host's tree. The audit looks them up in nova's database anyway. The other
+        consumers take turns: each call chooses the next few (see ``window``). A provider with more than MOST_SHARED
+        allocations is in ``unread`` instead. If the tree is in no aggregate, no request is sent. Raises PlacementError.
         """
         own = {provider.uuid: provider.aggregates for provider in tree}
         aggregates = frozenset().union(*own.values())

@@ -1,6 +1,6 @@
 """Carry out the operation (verb) that a request names: run a command, or read the host's data without a command.
 
-All arguments come from the configuration, none from the request.
+All arguments of the command or read come from the configuration, none from the request.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def _ndctl(scope: Scope, runner: Runner, deadline: Deadline) -> Completed:
 
 def _file_systems(scope: Scope) -> Answer:
     _require(scope.file_systems, "file system for the guests' disks")
-    # This import and those below are inside functions, because they import libvirt. Each request runs in a new process,
-    # and a request about LVM needs no libvirt.
+    # host_reads imports libvirt, so only the functions that need host_reads import it. Each request runs in a new
+    # process, and a request about LVM needs no libvirt.
     from agent.privileged.host_reads import file_systems
 
     return file_systems(scope.file_systems)

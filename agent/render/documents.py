@@ -94,7 +94,7 @@ def _audit_document(report: AuditReport, findings: list[Document]) -> Document:
 
 
 def audit_keys(report: AuditReport, *names: str) -> Document:
-    """Return these keys of ``audit_document`` with their values, for the JSON documents of other commands."""
+    """Return the keys ``names`` of ``audit_document`` with their values. The JSON of other commands contains them."""
     audit = audit_document(report)
     return {name: audit[name] for name in names}
 

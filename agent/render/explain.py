@@ -36,19 +36,19 @@ _STORAGE = {"DISK_GB": (LVM, FILESYSTEM)}
 # an amount with another verdict, the output names the verdict.
 _PLAIN = frozenset({Verdict.AGREED, Verdict.RESERVED, Verdict.UNMANAGED})
 _WITH_CAUSE = frozenset({Verdict.SETTLING, Verdict.UNKNOWN})
-# The agent computes these two amounts only for classes that have a module in agent/resources.
+# The agent computes promised and held amounts only for classes that have a module in agent/resources.
 _KEPT_BY_OWNER = frozenset({"promised", "held"})
 _CLASS_NAME = re.compile(r"\w+\Z", re.ASCII)
 
-# Maps "promised", "held" or "recorded" to the names of unreadable sources. There is no key if all sources were read.
+# Maps "promised", "held" or "recorded" to the names of its unread sources. A key without unread sources is absent.
 Unread = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The sum of the amounts that consumers take for the same ``reason``, such as ``instance``.
+    """The sum of the amounts that ``consumers`` take for the same ``reason``, such as ``instance``.
 
-    ``consumers``: the keys of these consumers.
+    ``consumers`` has the consumers' keys.
     """
 
     reason: str
@@ -66,10 +66,10 @@ class Exact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """The amounts of one class by one system: promised (nova), held (this host) or recorded (Placement).
+    """The amounts of one class according to one system: promised (nova), held (this host) or recorded (Placement).
 
-    ``amount`` is the sum, None if unknown; ``problems`` are the errors of the sources. ``not_counted`` is why the
-    agent does not compute these amounts. ``exact`` is the sum in bytes, None if no size in bytes is known.
+    ``amount``: the sum, None if unknown. ``problems``: the errors of the sources that could not be read.
+    ``not_counted``: why the agent does not compute these amounts. ``exact``: the sum in bytes, None if not known.
     """
 
     name: str
@@ -165,7 +165,8 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
     notes = tuple(note for note in report.evacuations if wanted in (note.instance_uuid, note.migration_uuid))
     if not (scope.ledger or scope.findings or notes):
         raise LookupError(consumer)
-    # unread_books needs the whole report: if any consumer's row has a promised amount, promised amounts are known.
+    # unread_books needs the whole report, not only ``scope``: a promised amount in the row of any consumer shows that
+    # promised amounts are known.
     return ConsumerExplanation(
         consumer=wanted,
         not_counted=all_uncounted(scope, owned),
@@ -221,7 +222,7 @@ def all_uncounted(report: AuditReport, owned: Owned) -> dict[str, str]:
 
 
 def meaning(row: LedgerRow, not_counted: str | None) -> str:
-    """Return a text that explains the row's verdict. ``not_counted``: why the class is not compared, None if it is."""
+    """Return a text that explains the row's verdict. ``not_counted``: why the class is not compared, or None."""
     if row.verdict is Verdict.SETTLING and row.settling:
         return f"{row.settling}; the agent draws no conclusion before nova has finished"
     return not_counted if not_counted and row.verdict is Verdict.UNKNOWN else MEANINGS[row.verdict]
@@ -257,7 +258,7 @@ def canonical(consumer: str) -> str:
 
 
 def totals(report: AuditReport, resource_class: str, owned: Owned) -> tuple[Book, ...]:
-    """Return what nova promised, the host holds and Placement recorded of one class, as in ``stocktake ledger``."""
+    """Return the promised, held and recorded amounts of one class, as ``stocktake ledger`` also shows them."""
     # The ledger also has rows of leftover allocations on a sharing provider outside this host's tree. These rows do not
     # count in this host's books.
     rows = tuple(row for row in report.ledger if row.resource_class == resource_class and not row.outside_tree)
@@ -276,9 +277,9 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 
 
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
-    """Return the unreadable sources of each book (one system's list of amounts) that lacks amounts of these classes.
+    """Return {book: unreadable sources} for each book that lacks amounts of these classes because of such sources.
 
-    If such a book has no amount for a consumer, the amount need not be 0: an unreadable source may have one.
+    A book is one system's list of amounts. A consumer without an amount in such a book may use more than 0.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}
@@ -332,7 +333,7 @@ def _book(
 
 
 def _exact(rows: Iterable[LedgerRow]) -> Exact | None:
-    """Return the sums of the rows with a size in bytes; None if no row has such a size."""
+    """Return the sums of the held amounts and sizes of all rows with a size in bytes; None if there is no such row."""
     sized = [(row.held, row.size_bytes) for row in rows if row.held is not None and row.size_bytes is not None]
     return Exact(amount=sum(held for held, _ in sized), size_bytes=sum(size for _, size in sized)) if sized else None
 

@@ -53,7 +53,7 @@ def users(explanation: ClassExplanation) -> Iterator[Block]:
 
 
 def _is_uncompared(explanation: ClassExplanation, book: Book) -> bool:
-    """Return whether Placement was not read, so that no amount in ``book`` could be compared with it."""
+    """Return whether no amount in ``book`` could be compared, because Placement was not read."""
     recorded = next(each for each in explanation.books if each.name == "recorded")
     rows = _rows(explanation, book)
     return recorded.amount is None and all(row.verdict is Verdict.UNKNOWN for row in rows)

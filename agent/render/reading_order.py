@@ -56,6 +56,6 @@ def names_of(report: AuditReport) -> dict[str, str]:
 
 
 def names_in_evidence(findings: Iterable[Document]) -> dict[str, str]:
-    """Return {uuid: name} of the consumers in the evidence of these findings (JSON documents)."""
+    """Return {uuid: name} of the consumers in the evidence of ``findings``. Each finding is a JSON document."""
     claims = (claim for finding in findings for claim in finding["evidence"])
     return {claim["consumer_uuid"]: claim["consumer_name"] for claim in claims if claim["consumer_name"]}

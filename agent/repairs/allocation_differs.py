@@ -85,10 +85,10 @@ def _moves(state: NovaState, instance: Instance) -> bool:
 
 
 def _not_only_here(scene: Scene, record: ConsumerRecord) -> str | None:
-    """Return the reason to decline, None if there is none.
+    """Return why the repair must be declined; None if it need not be.
 
-    Either Placement reports no project or user for the consumer, or the consumer also has an allocation of a class of
-    the flavor on another provider.
+    There are two reasons. Placement reports no project or no user for the consumer. Or the consumer also has an
+    allocation on another provider, of a class that flavors request.
     """
     elsewhere = sorted(
         {

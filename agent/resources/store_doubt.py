@@ -92,7 +92,7 @@ class StoreDoubt:
 
 
 def store_now(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
-    """Return the file system or volume group whose size is now DISK_GB. None if it was not read, or for a Ceph pool."""
+    """Return the file system or volume group that DISK_GB now counts. None if it was not read, or for a Ceph pool."""
     if settings.images_type == "rbd":
         return None
     if settings.disk_group is not None:
@@ -125,8 +125,8 @@ def store_doubt(snapshot: Snapshot, settings: Settings) -> StoreDoubt | None:
 def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
     """Return the store's identity to remember from now on; None if the agent keeps the remembered identity.
 
-    If guests' disks are missing and the store has not even one, it may be the empty folder below a mount point. Then
-    the agent remembers nothing new.
+    If the store should have guests' disks but has none, the store may be the empty folder below a mount point. The
+    agent then keeps the remembered identity.
     """
     now = store_now(snapshot, settings)
     if now is None or store_doubt(snapshot, settings) is not None:
@@ -171,10 +171,10 @@ def likeness(before: StoreMark, now: StoreMark) -> Likeness:
 
 
 def _place(identity: FileSystemIdentity) -> tuple[str, str, str]:
-    """Return what identifies a file system without UUID and stays the same after a reboot.
+    """Return the values that identify a file system without UUID and stay the same after a reboot.
 
-    These are the type and the path within the file system, and for the types in ``_EXPORTS`` (NFS, ZFS) the device too.
-    The mount point does not matter.
+    The values are the type, the path within the file system and the device. The device is "" unless the type is in
+    ``_EXPORTS`` (NFS, ZFS). The mount point does not matter.
     """
     kind = identity.kind.partition(".")[0]
     kind = {"nfs4": "nfs", "ext2": "ext4", "ext3": "ext4"}.get(kind, kind)

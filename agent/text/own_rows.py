@@ -53,7 +53,7 @@ class Rows(Generic[T]):
 def parse(text: str) -> Json:
     """Return the JSON value of a text. Raises BadRow if the text is not JSON.
 
-    A number with too many digits stays text: an error would reject all rows, but only the number's row is invalid.
+    A number with too many digits stays text, so that only its row becomes invalid. An error here would reject all rows.
     """
     try:
         return json.loads(text, parse_int=_integer)

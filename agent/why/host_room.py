@@ -51,7 +51,7 @@ class GuestShape:
 
 
 def guest_shape(request: ResourceRequest, cells: int | None, page: int | str | None) -> GuestShape:
-    """Return what the guest needs: CPUs and memory, summed over all request groups, NUMA cells and the page size."""
+    """Return what the guest needs: NUMA cells, page size, and CPUs and memory as sums over all request groups."""
     asked = [(name, amount) for group in request.groups for name, amount in group.resources]
     cpus, pinned, memory = (
         sum(amount for name, amount in asked if name == wanted) for wanted in ("VCPU", "PCPU", "MEMORY_MB")
@@ -142,10 +142,10 @@ def host_notes(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[str, ...]:
 
 
 def service_notes(root_traits: frozenset[str], request: ResourceRequest) -> tuple[str, ...]:
-    """Return a sentence if this host's compute service is disabled: nova-scheduler then excludes the host.
+    """Return a sentence if this host's compute service is disabled, because nova-scheduler then excludes the host.
 
     nova-scheduler adds the forbidden trait COMPUTE_STATUS_DISABLED to each request. An operator's request usually lacks
-    this trait, so the answer would not show why nova excludes the host. No sentence if the request names the trait.
+    this trait, so only this sentence shows why nova excludes the host. Return () if the request names the trait.
     """
     if _DISABLED not in root_traits or _DISABLED in request.traits:
         return ()
@@ -169,10 +169,10 @@ def _takes(shape: GuestShape, room: CellRoom, count: int) -> bool:
 
 
 def _memory_room(shape: GuestShape, room: CellRoom) -> int | None:
-    """Return how many MiB a NUMA cell of the guest may have at most in this NUMA cell of the host.
+    """Return the maximum MiB of a guest's NUMA cell that this NUMA cell of the host can hold.
 
-    Return None if only the number of free pages limits the memory (``_takes_pages``). This is so for a guest that
-    requests a page size and has only pinned CPUs.
+    Return None if the guest requests a page size and has only pinned CPUs. Only the number of free pages then limits
+    the memory (see ``_takes_pages``).
     """
     limits = []
     if shape.page is None:

@@ -27,7 +27,7 @@ _RESERVED_OPTIONS = {
     "MEMORY_MB": "reserved_host_memory_mb",
     "DISK_GB": "reserved_host_disk_mb",
 }
-# What max_unit is, as text, if it equals the total.
+# If max_unit equals the class's total, the output describes max_unit with this text.
 _WHOLES = {"VCPU": "the number of CPUs", "PCPU": "the number of CPUs", "MEMORY_MB": "the whole memory"}
 # A suggested ratio has four decimals and is rounded up.
 _RATIO_STEPS = 10_000
@@ -108,9 +108,9 @@ def _amounts_to_ask(refusal: Refusal, inventory: Inventory, used: int) -> Iterat
 
 
 def _two_changes(refusal: Refusal, inventory: Inventory, used: int) -> str:
-    """Return a text that proposes two changes together: ask for another amount, and remove some usage.
+    """Return a text that proposes to request another amount and also to free capacity: one change is not enough.
 
-    Return "" if no amount would be granted even on an unused provider.
+    Return "" if even an unused provider would grant no amount.
     """
     amount = next(_amounts_to_ask(refusal, inventory, used=0), None)
     if amount is None:
@@ -171,8 +171,8 @@ def _change_words(remedy: Remedy, refusal: Refusal, inventory: Inventory) -> str
 
 def _if_own(resource_class: str) -> str:
     """Return the text in brackets after "lower the reserved amount": the nova option, if any, and a warning."""
-    # The warning is necessary, because the option sets only a part of ``reserved``. The agent adds what unknown
-    # guests and volumes use. A lower option does not remove the agent's part.
+    # The warning is necessary, because the option sets only one part of ``reserved``. To this part, the agent adds the
+    # usage of unknown guests and volumes. A lower value of the option does not lower this usage.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
     more = "to this amount, the next audit adds the usage of guests and volumes that nova does not know"
@@ -180,7 +180,7 @@ def _if_own(resource_class: str) -> str:
 
 
 def _why_less(refusal: Refusal, inventory: Inventory, amount: int) -> str:
-    """Return a remark that max_unit prevents a larger amount, in brackets; "" if max_unit is not the limit."""
+    """Return " (…)", a remark that max_unit prevents a larger amount. Return "" if max_unit is not the limit."""
     room = left(inventory, refusal.offered.used_of(refusal.resource_class))
     if refusal.constraint is Constraint.CAPACITY and amount == inventory.max_unit < min(refusal.amount, room):
         return " (more capacity is free, but max_unit allows no more in one request)"

@@ -41,7 +41,7 @@ def group_obstacles(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, .
 
 
 def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle, ...]:
-    """Return an obstacle for each required trait that no provider with a requested class in this tree has.
+    """Return an obstacle for each required trait that is missing on every provider with a requested class.
 
     Full or forbidden providers count here too, because a trait that they lack would still be missing if they were free.
     Only the unnumbered group can have these obstacles.
@@ -64,8 +64,8 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
     """Return the provider to which an operator should add the missing traits; None if there is none.
 
-    Of all providers, choose the one with the fewest other obstacles to the group's first class. If this provider lacks
-    the class or is outside the tree of ``in_tree``, try the next class.
+    For the group's first class, choose the provider with the fewest other obstacles. If this provider lacks the class,
+    or is outside the tree that ``in_tree`` names, try the group's next class.
     """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}
@@ -128,8 +128,9 @@ def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Of
 def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield the obstacles for a refusal.
 
-    A request may require one trait (or aggregate) of a set: each set without a match yields an obstacle. Each forbidden
-    trait (or aggregate) that the provider has yields an obstacle. Any other refusal yields exactly one obstacle.
+    A refusal for required traits or aggregates yields one obstacle for each required set of which the provider has
+    nothing. A refusal for forbidden traits or aggregates yields one obstacle for each of them that the provider has.
+    Any other refusal yields exactly one obstacle.
     """
     offered = refusal.offered
     if refusal.inventory is not None:
@@ -168,10 +169,10 @@ def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider,
 def trait_of_none(
     choice: frozenset[str], givers: Sequence[OfferedProvider], none_of_them: str, tree: OfferedTree
 ) -> Obstacle:
-    """Return the obstacle: the request needs one of the traits ``choice``, but no provider in ``givers`` has one.
+    """Return an obstacle: the request needs one of the traits ``choice``, but no provider in ``givers`` has one.
 
-    ``none_of_them`` is the beginning of the sentence: "none of the providers that …". The suggested change adds the
-    trait to the first of ``givers``.
+    The obstacle's text begins with ``none_of_them``, for example "none of the providers that …". The suggested change
+    adds the trait to the first of ``givers``.
     """
     obstacle = trait_missing(Constraint.REQUIRED_TRAIT, "", givers[0], choice)
     elsewhere = [offered.provider.name for offered in tree.reach if choice & offered.provider.traits]
@@ -203,8 +204,8 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each required set of aggregates if the provider is in no aggregate of the set."""
-    # For the unnumbered group, either the provider or its root must be in an aggregate of each set. The obstacles are
-    # about the provider or the root, whichever misses fewer sets.
+    # For the unnumbered group, it is enough if either the provider or its root is in an aggregate of each set. The
+    # obstacles are about that one of the two providers which lacks fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):
@@ -280,7 +281,8 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     words = f"in_tree allows only the tree of {group.in_tree}, and {provider.name} is not in that tree"
     change = f"leave out in_tree, or set in_tree={right.uuid} ({right.name})"
     if not (is_own or group.suffix):
-        # For a group with in_tree and without suffix, Placement never offers a sharing provider, even from that tree.
+        # If the group without suffix has in_tree, Placement offers no sharing provider for the group, even if in_tree
+        # names the sharing provider's own tree.
         words = f"{provider.name} is a sharing provider of {tree.root.provider.name}, but in_tree in the group without "
         words += "suffix excludes all sharing providers"
         change = f"leave out in_tree, or request the resources of {provider.name} in a separate group without in_tree"

@@ -39,7 +39,7 @@ from agent.repairs import BY_CODE, DAEMON_CODES
 from agent.timing.backoff import wait_s
 from agent.usage_error import UsageError
 
-# A run that makes changes may wait long for this heartbeat (agent/healing/recheck.py). The text is for the operator.
+# Shown to the operator while a run that makes changes waits for this heartbeat (agent/healing/recheck.py).
 _HEARTBEAT = "a new heartbeat of a nova service (proof that nova's database is up to date)"
 # The sources that at least one repair needs.
 _NEEDED = frozenset(source for repair in BY_CODE.values() for source in repair.needs)

@@ -32,8 +32,8 @@ class ReportingCommand(BaseCommand):
     def report_of(self, parsed_args: argparse.Namespace, command: str, publish: Publish | None = None) -> AuditReport:
         """Run an audit now and return its report; with --last, return the daemon's last report.
 
-        The audit of this command writes nothing, unless ``publish`` says otherwise. Raises ConfigError; NoDocument
-        (exit code 75) if not enough sources could be read; AgentError (exit code 75) if the daemon has left no report.
+        The audit of this command writes nothing, unless ``publish`` says otherwise. Raises ConfigError, NoDocument
+        (exit code 75) if too few sources could be read, or AgentError (exit code 75) if the daemon has left no report.
         """
         if parsed_args.last:
             from agent.cmd.daemon_report import daemon_report

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 class HostCpu:
     """The host's CPU: ``<cpu>`` in libvirt's host capabilities.
 
-    ``features`` are the features that libvirt lists for the host, and those that the host's CPU model implies (libvirt
-    expands the model by baselineCPU). ``features`` is None if libvirt reports neither a model nor features.
-    ``maxphysaddr`` has the attributes (mode, bits) of libvirt's element ``<maxphysaddr>``, None if there is no element.
-    Only ``bits`` may be missing in the element.
+    ``features`` are the features that libvirt lists for the host, and those that the host's CPU model implies. libvirt
+    expands the model by baselineCPU. ``features`` is None if libvirt reports neither a model nor features.
+    ``maxphysaddr`` has the attributes ``mode`` and ``bits`` of libvirt's element ``<maxphysaddr>``. If the element is
+    absent, ``maxphysaddr`` is None. If the element has no ``bits``, only ``bits`` is None.
     """
 
     arch: str
@@ -118,10 +118,11 @@ class MissingPart:
 class Capabilities:
     """All capabilities of one libvirt connection.
 
-    ``domain``: sorted by architecture and machine type; None if libvirt's driver has no getDomainCapabilities. Like
-    nova, the agent leaves out an architecture whose emulator libvirt cannot run. ``missing``: the parts that could not
-    be read. ``model_features``: pairs of a CPU model and its features, only for the models that nova gives to guests
-    with ``cpu_mode`` custom or none.
+    ``domain``: the domain capabilities, sorted by architecture and machine type. Like nova, the agent leaves out an
+    architecture whose emulator libvirt cannot run. None if libvirt's driver has no getDomainCapabilities.
+    ``missing``: the parts that could not be read.
+    ``model_features``: pairs of a CPU model and its features. It has only the models that nova gives to guests with
+    ``cpu_mode`` custom or none.
     """
 
     host_cpu: HostCpu

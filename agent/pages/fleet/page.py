@@ -48,7 +48,7 @@ SECTIONS = (
 
 
 def _later(facts: FleetFacts) -> str:
-    """Return as text how old the numbers are when the page is made; "" below a minute."""
+    """Return a text with the age of the numbers at the time when the page is made; "" below a minute."""
     seconds = age_s(facts.at.isoformat(), facts.made)
     return f", {age_text(seconds)} after the time of the numbers" if seconds is not None and seconds >= 60 else ""
 

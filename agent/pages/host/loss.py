@@ -33,11 +33,11 @@ _SYSTEMS = {"promised": "nova", "recorded": "placement"}
 class Loss:
     """One of the numbers "sold twice", "wasted" and "unaccounted", as amounts by resource class, without zeros.
 
-    ``missing`` are the sources that the number depends on and that could not be read. While there are such sources, the
-    amounts are those of the last successful check, and the real amounts may be larger. ``size_bytes`` is how many bytes
-    in all stores have no owner, None for a number that does not count bytes.
-    ``seen``: the times (ISO 8601) at which audits first saw the findings about the amounts, the earliest first.
-    ``began``: the times at which these faults began according to nova's database, if the database says so.
+    ``missing``: the sources that the number needs but the audit could not read. If there are any, the amounts are those
+    of the last successful check, and the real amounts may be larger.
+    ``size_bytes``: the bytes without an owner in all stores; None for a number that does not count bytes.
+    ``seen``: when audits first saw the findings about the amounts (ISO 8601, earliest first).
+    ``began``: when the faults in these findings began, if nova's database says so.
     """
 
     amounts: Mapping[str, int] = field(default_factory=dict)
@@ -104,7 +104,7 @@ def amounts_of(report: AuditReport, codes: frozenset[str], book: str) -> dict[st
     """Return the amounts of all consumers that have a finding with one of these codes, summed by resource class.
 
     ``book`` selects the source: ``promised`` (nova's database) or ``recorded`` (Placement). If the audit could not read
-    this source, the amounts come from the findings' evidence, which is from the last check.
+    this source, the amounts come from the evidence that the last check of each finding found.
     """
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in report.ledger:

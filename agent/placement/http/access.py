@@ -56,13 +56,13 @@ def client_from_conf(
 ) -> PlacementClient:
     """Return a client with the options of the group ``group``. Tests pass ``transport`` to inject faults.
 
-    The client pauses before each read, to spare Placement. ``pause_at_most_s`` is an upper limit for such a pause,
-    besides the option ``longest_pause``: commands have a low limit, because their users wait. ``wait`` is the function
-    that sleeps during a pause; it may return early. Once requests without an answer have taken ``unanswered_at_most_s``
-    seconds in all, the client sends no more requests. ``watch`` returns a context manager, which is active while a
-    request waits for its answer.
+    The client pauses before each read, to spare Placement. A pause is not longer than ``pause_at_most_s`` and the
+    option ``longest_pause``. Commands pass a low limit, because their users wait. ``wait`` is the function that sleeps
+    during a pause. It may return early. The client sends no more requests after its unanswered requests have together
+    taken ``unanswered_at_most_s`` seconds. ``watch`` returns a context manager, which is active while a request waits
+    for its answer.
 
-    The caller must have registered the group's options (agent/config/options/placement.py); this function registers
+    The caller must have registered the group's options (agent/config/options/placement.py). This function registers
     the auth plugin's own options and sends no request. Raises ConfigError naming the option that is missing or wrong.
     """
     try:
@@ -76,8 +76,8 @@ def client_from_conf(
 
 
 def _build(conf: cfg.ConfigOpts, group: str, transport: HTTPAdapter | None, http: PacedSession) -> PlacementClient:
-    # The option ``auth_section`` may say that auth_type is in another section. The files are read now, so the value of
-    # ``auth_section`` is known: register auth_type in that section.
+    # The option ``auth_section`` may say that auth_type is in another section. So auth_type can be registered only now,
+    # after the files were read and ``auth_section`` is known.
     ks.register_auth_conf_options(conf, group)
     auth = ks.load_auth_from_conf_options(conf, group)
     if auth is None:

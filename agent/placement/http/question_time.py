@@ -31,8 +31,8 @@ T = TypeVar("T")
 class QuestionTime:
     """Limits the time of each question of one client. A question is a request and the requests that it causes.
 
-    A separate thread sends the requests. ``unanswered`` is the sum of the times of all questions without an answer, and
-    limits this sum. Not thread-safe.
+    A separate thread sends the requests. ``unanswered`` adds up the times of all questions without an answer, and has
+    a limit for the sum. Not thread-safe.
     """
 
     def __init__(self, unanswered: UnansweredTime) -> None:
@@ -88,12 +88,12 @@ class QuestionTime:
         self._thread = ReaderThread(PLACEMENT)
 
     def lost(self) -> None:
-        """Count the running question as unanswered: add its time, without the client's own pauses, to the sum."""
+        """Add the time of the running question to ``unanswered``. The client's own pauses are not part of this time."""
         if self._deadline is not None:
             self._unanswered.used(time.monotonic() - self._began)
 
     def _limit(self, bound_s: float) -> Deadline:
-        """Return the deadline that all requests of the ``question`` block share; outside a block, a new deadline."""
+        """Return the common deadline of all requests in the ``question`` block. Outside a block, return a new one."""
         if self._deadline is not None:
             return self._deadline
         bound_s = min(bound_s, self._unanswered.limit_s)

@@ -104,7 +104,7 @@ class Backoff:
 
 
 class _Link:
-    """One connection for events. Each function in the list ``deregister`` removes one callback of the connection."""
+    """A connection that receives libvirt's events. Each function in ``deregister`` removes one of its callbacks."""
 
     def __init__(self, connection: libvirt.virConnect) -> None:
         self.connection = connection

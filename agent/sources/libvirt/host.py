@@ -55,10 +55,10 @@ SIMULATED = (
 class HostPlace:
     """Where to read the host: libvirt's URI, and the folders of /proc and /sys.
 
-    ``host`` is ``[DEFAULT] host``; only for libvirt's test driver the agent uses it as the node name.
+    ``host`` is ``[DEFAULT] host``. With libvirt's test driver, the agent uses ``host`` as the node name.
     ``capabilities_wait_s`` is the time that a read waits for slow capabilities before it continues without them.
-    ``guests``: the options about guests, as virt_type. They decide about which capabilities the agent asks libvirt.
-    ``domain_asker`` is the function that asks for domain capabilities. If None, this process asks libvirt by itself.
+    ``guests`` has options about guests, such as virt_type. They determine which capabilities the agent requests.
+    ``domain_asker`` is the function that requests domain capabilities. If it is None, this process asks libvirt itself.
     """
 
     uri: str

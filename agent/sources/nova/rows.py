@@ -127,8 +127,8 @@ def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datet
     """Return the heartbeat that proves how recent the database is; None if there is none.
 
     If the clock of one service is fast, the newest heartbeat makes an old copy of the database look recent. So the
-    second newest heartbeat, from another service, decides. If this is a minute old or older, the other service may be
-    down: then the newest heartbeat decides.
+    second newest heartbeat, from another service, decides. If the second newest heartbeat is at least a minute old, its
+    service may be down. Then the newest heartbeat decides.
     """
     if len(true) > 1 and now is not None and now - true[1] < A_MINUTE:
         return true[1]

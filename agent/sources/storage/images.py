@@ -35,7 +35,7 @@ MAX_AGE_S = 600.0
 class _Measurement:
     """A measurement of the files ``disks``. ``changed``: modification times of the instances folder and image cache.
 
-    If the disks or these times are different now, the measurement is no longer valid.
+    The measurement is valid until the list of disks or one of the modification times changes.
     """
 
     disks: frozenset[GuestFile]
@@ -111,8 +111,8 @@ class Images:
     def _problems_stand(self, facts: StorageFacts) -> bool:
         """Return whether a new measurement would have the same problems as ``facts``.
 
-        If a folder could not be read, return False, because a new measurement may succeed. Otherwise measure the files
-        with a problem again, and return whether each still has the same problem.
+        If a folder could not be read, return False, because a new measurement may succeed. Otherwise measure each file
+        with a problem again, and return True if every such file still has its problem.
         """
         if facts.unread:
             return False

@@ -218,11 +218,12 @@ class _Parents:
 
         1. the volume that lvm2 reports as the parent;
         2. a volume that has data on ``name``;
-        3. a volume that names ``name`` as its origin or pool (not before rule 2: a snapshot of a cached thin volume
-           does so too, but is not the parent);
+        3. a volume that names ``name`` as its origin or pool;
         4. a pool, if ``name`` is a spare.
 
-        If a rule finds several volumes (after pvmove, or several pools that share a spare), return the first by name.
+        Rule 2 comes before rule 3, because a snapshot of a cached thin volume also matches rule 3, but is not the
+        parent. If a rule finds several volumes, return the first by name. A rule can find several after pvmove, or if
+        several pools share a spare.
         """
         if parent := self._named.get(name):
             return parent
