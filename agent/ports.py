@@ -220,7 +220,7 @@ class PlacementReader(Protocol):
         ...
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view``, to which the trees of these orphaned compute nodes are added. Raises PlacementError.
+        """Return ``view`` and, in it, the trees of these orphaned compute nodes. Raises PlacementError.
 
         A compute node is orphaned if libvirt does not report it any more. Its allocations are read now.
         """

@@ -50,7 +50,7 @@ def checks_of(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Check
 
 
 def with_writes(checks: Checks, task: AuditTask, plan: Plan, attempts: int, error: AgentError | None) -> Checks:
-    """Return ``checks``; mark ``write-refused`` as not checked if the writes were neither accepted nor refused.
+    """Return ``checks``. Mark ``write-refused`` as not checked if Placement neither accepted nor refused the writes.
 
     If the audit had nothing to write, the finding ``write-refused`` counts as checked. In role observer, an audit never
     writes, so the finding does not apply.

@@ -26,7 +26,7 @@ def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
     """Return ``memory`` with the current history of findings.
 
     The first call in a process loads the history from the file. Later calls add what another process saved to the file.
-    The audit reads the consumers in the loaded findings first when it reads consumers from Placement.
+    When the audit reads consumers from Placement, the consumers in the loaded findings come first.
     """
     if memory.history is None:
         history = _whole(task.parts.history.load(), task.settings.confirm_audits)

@@ -65,8 +65,8 @@ class Basis:
 class Compared:
     """The amounts in nova's database, on the host and in Placement (``books``), and the rows that compare them.
 
-    ``ledger`` has the same rows as the report shows them. The rows about amounts that the operator reserves
-    (reserved_host_*) are left out.
+    ``ledger`` has ``rows`` in the report's form, without the rows about amounts that the operator reserves
+    (reserved_host_*).
     ``digest``: a digest of the amounts in nova's database and on the host; None if either could not be read.
     """
 

@@ -111,7 +111,7 @@ def after_audit(state: HealthState, report: AuditReport, moment: Moment) -> Heal
 
 
 def without_checks(state: HealthState) -> HealthState:
-    """Return the state for a reload: check results are dropped, counts of failed audits in a row (``losses``) stay."""
+    """Return the state for a reload: without check results, but with the counts of failed audits in a row."""
     return replace(state, checks={})
 
 

@@ -55,7 +55,7 @@ SIMULATED = (
 class HostPlace:
     """Where to read the host: libvirt's URI, and the folders of /proc and /sys.
 
-    ``host`` is ``[DEFAULT] host``. With libvirt's test driver, the agent uses ``host`` as the node name.
+    ``host`` is ``[DEFAULT] host``. The agent uses it as the node name only with libvirt's test driver.
     ``capabilities_wait_s`` is the time that a read waits for slow capabilities before it continues without them.
     ``guests`` has options about guests, such as virt_type. They determine which capabilities the agent requests.
     ``domain_asker`` is the function that requests domain capabilities. If it is None, this process asks libvirt itself.

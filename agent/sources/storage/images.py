@@ -35,7 +35,7 @@ MAX_AGE_S = 600.0
 class _Measurement:
     """A measurement of the files ``disks``. ``changed``: modification times of the instances folder and image cache.
 
-    The measurement is valid until the list of disks or one of the modification times changes.
+    The measurement becomes invalid if the guests' disks or one of these modification times change.
     """
 
     disks: frozenset[GuestFile]
