@@ -1,4 +1,4 @@
-"""Change the cloud's allocations and this host's identity, and undo such changes. Each change has a journal entry.
+"""Change the cloud's allocations and this host's identity, and undo such changes. A journal entry precedes each.
 
 Begin with heal.py: ``prepared`` makes a plan from an audit's result, ``run_heal`` carries out the plan. plan.py decides
 without I/O. recheck.py and preconditions.py check again before each change. write.py changes one consumer. reshape.py
