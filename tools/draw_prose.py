@@ -1,7 +1,8 @@
 """Draw sentences of the project at random, for a reader to judge: ``.venv/bin/python tools/draw_prose.py --seed 1``.
 
 The reader knows OpenStack and not this project, sees each text with the lines around it, and calls it clear, read twice
-or unclear. ``--kind names`` draws names of tests, ``--kind messages`` texts that operators read.
+or unclear. ``--kind names`` draws names of tests, each with the test's docstring if there is one (a docstring carries
+what the name cannot); ``--kind messages`` draws texts that operators read.
 """
 
 import argparse
@@ -69,7 +70,8 @@ def texts(kind: str) -> list[tuple[str, int, str]]:
         tree = ast.parse(path.read_text())
         if kind == "names":
             named = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-            some = [(node.lineno, node.name) for node in named if node.name.startswith("test_")]
+            tests = [node for node in named if node.name.startswith("test_")]
+            some = [(node.lineno, "\n".join(filter(None, (node.name, ast.get_docstring(node))))) for node in tests]
         elif kind == "messages":
             some = [(line, text) for line, text in messages(tree) if len(text.split()) >= FEWEST_WORDS]
         else:
