@@ -290,7 +290,7 @@ def test_adopt_prints_a_note_about_a_compute_node_row_with_the_old_name(host):
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.cell_path}"}})
     code, told = host.told("adopt")
     assert code == 3
-    assert any(f"row 5 says host {host.agent.name}, node {old}" in note for note in told["notes"])
+    assert any(f"row 5 has host {host.agent.name} and node {old}" in note for note in told["notes"])
 
 
 def test_adopt_plans_no_step_on_a_consistent_host(host):

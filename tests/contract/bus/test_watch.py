@@ -108,7 +108,7 @@ def test_the_first_screen_of_the_watch_command_shows_every_host_with_a_problem(s
     assert [(row[-len(row)].lstrip(">"), row[1]) for row in rows] == [
         ("NEVER", name(800)), ("SILENT", name(500)), ("ERROR", name(217)), ("ERROR", name(431)), ("ERROR", name(799)),
     ]  # fmt: skip
-    assert lines[0].startswith(f"Stocktake fleet  {HOSTS} of {HOSTS + 1} expected  20")
+    assert lines[0].startswith(f"Stocktake fleet  {HOSTS} of {HOSTS + 1} expected hosts seen  20")
     assert len(lines[1]) == 73  # 11 hosts for each character
     # The last cell has a host with an error too, but a host that was never seen is worse.
     assert {character: lines[1].count(character) for character in "#?x"} == {"#": 2, "?": 1, "x": 1}

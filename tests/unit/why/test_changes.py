@@ -176,12 +176,15 @@ def test_following_the_advice_about_in_tree_removes_that_obstacle():
             asked_for = next(group.in_tree for group in request.groups if group.suffix == obstacle.suffix)
             root_of = {offered.provider.uuid: offered.root_uuid for offered in world.providers}
             is_outside = root_of.get(asked_for) != root_of[obstacle.provider_uuid]
-            assert is_outside == (" is not in that tree" in obstacle.words) or " shares resources " in obstacle.words
+            assert (
+                is_outside == (" is not in that tree" in obstacle.words)
+                or " is a sharing provider of " in obstacle.words
+            )
             advised = re.search(r"with in_tree=(\S+)", obstacle.change)
             for uuid in (None, *([advised[1]] if advised else [])):
                 after = answer_of(with_in_tree(request, obstacle.suffix, uuid), world, root)
                 assert not any(_what(o) == _what(obstacle) for o in after.obstacles), (seed, obstacle)
-            tried[" shares resources " in obstacle.words, root_of[obstacle.provider_uuid] == root] += 1
+            tried[" is a sharing provider of " in obstacle.words, root_of[obstacle.provider_uuid] == root] += 1
     assert set(tried) == {(False, True), (False, False), (True, False)}, tried
 
 
