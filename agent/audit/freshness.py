@@ -56,8 +56,8 @@ def why_stale(state: NovaState, before: Standing | None, monotonic: float, setti
     stands = standing(before, state.heartbeat, monotonic)
     if stands is not None and monotonic - stands.since >= limit:
         return (
-            f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s: all services are down, "
-            "or the agent reads an old copy of nova's database"
+            f"the newest heartbeat of this cell's services has not changed for {limit:.0f} s: nova's rows "
+            "may be old, because all services are down or the agent reads an old copy of nova's database"
         )
     return None
 

@@ -117,7 +117,9 @@ def judged(
     if last.saw_change:
         return Judged("the last audit saw a change that may not have been finished")
     if last.sign is None or not last.sign.is_settled:
-        return Judged("nova changed a row just before the last full read, so a light read might miss the next change")
+        return Judged(
+            "a light read might miss a change: a row changed just before the last full read, or that read kept no sign"
+        )
     if is_due:
         return Judged("the schedule asks for a full read of nova's database")
     return Judged(_unseen_changes(last.state, light.now))

@@ -24,7 +24,7 @@ _BEGINNING = datetime.datetime(1, 1, 1)  # noqa: DTZ001
 
 
 def occupied(state: NovaState, node: str, recorded: frozenset[str]) -> Occupied:
-    """Return what instances and moves take on ``node``, sorted by the instance's uuid.
+    """Return what instances and moves take on ``node``, sorted by instance, cause and consumer.
 
     ``recorded`` are the consumers with allocations on this host's provider tree. When an instance moves away, nova
     gives the instance's allocation on this host to the migration (nova/conductor/tasks/migrate.py). So the consumer is

@@ -39,7 +39,7 @@ class AuditFacts:
     ``refused``: writes of this audit that Placement rejected permanently; empty before the agent tries the writes.
     ``unknown_traits``: standard traits that this Placement does not know.
     ``left``: providers that were still in Placement after the agent deleted their compute node records.
-    ``cleared``: traits that the root provider should not have since the agent's last write; empty before a first write.
+    ``cleared``: traits that the agent did not want on the root provider at its last write; empty before a first write.
     """
 
     snapshot: Snapshot

@@ -23,7 +23,10 @@ _NOVA_COMPUTE = "*nova-compute.service"
 
 
 def heal(words: str) -> Remedy:
-    """Return a remedy by ``stocktake heal``. ``Rule.finding`` adds the command if the agent's role allows repairs."""
+    """Return a remedy by ``stocktake heal``.
+
+    ``Rule.finding`` adds the command. It leaves the remedy out if heal does not make this repair in the agent's role.
+    """
     return Remedy(kind=RemedyKind.HEAL, words=words)
 
 

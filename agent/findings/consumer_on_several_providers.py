@@ -150,7 +150,7 @@ def _remedies(
 
 
 def _heal_there(audit: AuditFacts, consumer: str, instance: Instance, others: list[str]) -> tuple[Remedy, ...]:
-    """Return the command that repairs the finding on the other host: ``stocktake heal`` with the finding's id.
+    """Return the remedy that repairs the finding on the other host: ``stocktake heal`` with the finding's id.
 
     The agent on the other host computes the same id. Return an empty tuple if the allocations are on several other
     providers, because this agent cannot know the id then.

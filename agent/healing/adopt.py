@@ -81,8 +81,8 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """Return (nova's state, ""), or (None, the error) if the state could not be read.
 
-    The state contains two compute node rows, if they exist: the row with this host's uuid (``found.uuid``), and the row
-    with the uuid ``holder``. In Placement, the provider ``holder`` has this node's name.
+    Besides this host's compute node rows, the state contains the rows with the uuids ``found.uuid`` and ``holder``, if
+    they exist. In Placement, the provider ``holder`` has this node's name.
     """
     try:
         state = state_for_a_change(task, frozenset(), found.uuid if found else None)

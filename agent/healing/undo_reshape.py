@@ -109,7 +109,8 @@ def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
     )
     if not others:
         return None
-    return f"consumer {', '.join(others)} got an allocation of {name} after the reshape, and the undo could delete it"
+    who = ", ".join(others)
+    return f"consumer {who} has an allocation of {name} that the reshape did not make: the undo could delete it"
 
 
 def _back(old: JournalledReshape, now: _Now) -> Reshaping:

@@ -137,11 +137,11 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
         return Identity(uuid=value, origin=f"compute_nodes id {own[0].id}")
     if state.service is not None:
         others = ", ".join(node.hypervisor_hostname for node in live)
-        only = f" (only of {others})" if others else ""
+        only = f" (only of {others})" if others else ", nor of another node of this host"
         raise ConfigError(
             f"host {state.host} has a nova-compute service (id {state.service.id}), but no {FILE_NAME} file, and nova "
-            f"has no compute node record of {hostname}{only}. If the host was renamed, give the host its old name back "
-            "or remove the service from nova. If the host was not renamed, put the uuid of this host's resource "
+            f"has no compute node record of {hostname}{only}. If the host was renamed, first give the host its old "
+            "name back, or remove the service from nova. If the error remains, put the uuid of this host's resource "
             f"provider into a {FILE_NAME} file in the state directory"
         )
     return None

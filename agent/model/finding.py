@@ -1,6 +1,6 @@
 """A finding: a named difference between the books, with its evidence and a remedy; and the history of findings.
 
-The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations).
+The three books are called "promised" (nova's database), "held" (libvirt, storage) and "recorded" (Placement).
 """
 
 from __future__ import annotations

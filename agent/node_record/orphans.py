@@ -91,7 +91,7 @@ def _allocated(tree: DetachedTree) -> str:
     consumers = {allocation.consumer_uuid for allocation in tree.allocations}
     classes = sorted({allocation.resource_class for allocation in tree.allocations})
     who = "1 consumer has" if len(consumers) == 1 else f"{len(consumers)} consumers have"
-    return f"{who} allocations from this provider: {', '.join(classes)}"
+    return f"{who} allocations in this provider's tree: {', '.join(classes)}"
 
 
 def orphan_plan(

@@ -100,7 +100,10 @@ def parse_providers(body: object) -> tuple[Provider, ...]:
 
 
 def parse_provider(body: object) -> Provider:
-    """Parse one provider from an answer of ``GET /resource_providers`` or ``POST /resource_providers``."""
+    """Parse one provider from an answer of ``GET /resource_providers`` or ``POST /resource_providers``.
+
+    ``GET`` needs microversion 1.14 or later, ``POST`` 1.20 or later.
+    """
     found = _object(body, "provider")
     parent = found.get("parent_provider_uuid")
     if parent is not None and not (isinstance(parent, str) and parent):
@@ -222,9 +225,10 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
 
 
 def parse_consumer(body: object, consumer_uuid: str, written: Written | None = None) -> ConsumerRecord:
-    """Parse the answer to ``GET /allocations/{consumer}``. Microversion 1.38 added the consumer's type.
+    """Parse the answer to ``GET /allocations/{consumer}``. Needs microversion 1.28 or later.
 
-    ``written`` says when Placement last wrote the allocations.
+    Microversion 1.38 added the consumer's type. ``written`` says when Placement last wrote the allocations; the caller
+    takes it from the answer's headers.
 
     If the consumer does not exist, Placement answers 200 without allocations; the record then has no generation.
     """

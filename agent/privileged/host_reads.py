@@ -19,7 +19,7 @@ from agent.sources.storage.image_meter import ImageFolders, measure_images
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostScope:
-    """The libvirt URI, the folders and the guests' configuration that the probe may use."""
+    """What the probe may use: libvirt's URI, the folders of disk images, and the [libvirt] options for guests."""
 
     libvirt_uri: str
     folders: ImageFolders

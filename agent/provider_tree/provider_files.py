@@ -105,7 +105,8 @@ def _spared(target: DesiredProvider, remembered: Iterable[Addition]) -> DesiredP
     """Return the provider, changed so that the agent leaves the classes and traits in ``remembered`` as they are.
 
     Earlier audits added them from provider.yaml files. Now the entries for this provider contradict each other, or
-    contradict the agent. So the agent waits until an operator corrects the entries.
+    contradict the agent. The agent neither adds nor removes what these entries name until an operator
+    corrects them.
     """
     return dataclasses.replace(
         target,

@@ -22,7 +22,9 @@ _PINNED = frozenset({"dedicated", "mixed"})
 
 
 def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str | None:
-    """Return why it is not certain whether the instance uses VCPU or PCPU; None if it is certain.
+    """Return why it is not certain whether the instance uses VCPU or PCPU.
+
+    Return None if it is certain, or if nova has neither class for the instance.
 
     nova's flavor and nova's NUMA topology of the instance must agree. In role companion, the root provider must have
     PCPU if the agent's option cpu_dedicated_set is set, and must not have PCPU otherwise. ``guest_differs`` checks

@@ -110,7 +110,7 @@ def _room(cell: ViewCell, used: CellUsage, cpu_ratio: float, memory_ratio: float
 def host_obstacles(shape: GuestShape, rooms: Sequence[CellRoom]) -> tuple[Obstacle, ...]:
     """Return why the guest does not fit into this host's NUMA cells; () if it fits.
 
-    A guest that requests neither NUMA cells nor a page size always fits.
+    The result is also () if the guest requests neither NUMA cells nor a page size: these rules do not concern it.
     """
     if not shape.is_asked:
         return ()

@@ -171,7 +171,7 @@ def test_the_next_read_includes_every_device_after_the_cache_is_cleared(node):
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_every_device_read_updates_the_available_instances_of_mdev_types(node):
+def test_every_audit_reads_the_free_instances_of_mdev_types_again(node):
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(text.replace(">15<", ">14<") for text in TEXTS.values())
     (gpu,) = [parent for parent in listing.read(counting).mdev_parents if parent.name == GPU]

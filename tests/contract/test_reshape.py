@@ -558,7 +558,7 @@ def test_undo_of_a_reshape_is_refused_if_another_consumer_uses_a_child_provider(
     found = cards.told("undo", entry["id"])
     assert (found.code, found.document["words"]) == (
         5,
-        f"consumer {stranger} got an allocation of VGPU after the reshape, and the undo could delete it",
+        f"consumer {stranger} has an allocation of VGPU that the reshape did not make: the undo could delete it",
     )
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 

@@ -1,4 +1,4 @@
-"""The stores of the guests' disks (volume groups, file systems, Ceph), with the bytes of each kind of owner.
+"""The stores of the guests' disks (volume groups, file systems, Ceph), with the bytes that each kind of owner uses.
 
 Pure: no I/O.
 """

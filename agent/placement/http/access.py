@@ -56,11 +56,11 @@ def client_from_conf(
 ) -> PlacementClient:
     """Return a client with the options of the group ``group``. Tests pass ``transport`` to inject faults.
 
-    The client pauses before each read, to spare Placement. The smaller of ``pause_at_most_s`` and the option
-    ``longest_pause`` limits a pause. Commands pass a low limit, because their users wait. ``wait`` is the function that
-    sleeps during a pause. It may return early. The client sends no more requests after its unanswered requests have
-    together taken ``unanswered_at_most_s`` seconds. ``watch`` returns a context manager, which is active while a
-    request waits for its answer.
+    After a late answer, a refusal or no answer, the client pauses before its next read, to spare Placement. The smaller
+    of ``pause_at_most_s`` and the option ``longest_pause`` limits a pause. Commands pass a low limit, because their
+    users wait. ``wait`` is the function that sleeps during a pause. It may return early. The client sends no more
+    requests after its unanswered requests have together taken ``unanswered_at_most_s`` seconds. ``watch`` returns a
+    context manager, which is active while a request waits for its answer.
 
     The caller must have registered the group's options (agent/config/options/placement.py). This function registers
     the auth plugin's own options and sends no request. Raises ConfigError naming the option that is missing or wrong.

@@ -302,7 +302,10 @@ class PlacementClient:
         raise self._of_endpoint(held)
 
     def _held_by(self, error: PlacementError, headers: Mapping[str, str]) -> PlacementError:
-        """Return the error to raise. If Placement requests a pause (Retry-After), the error has the pause's end."""
+        """Return the error to raise: ``error``, or an error with the end of the pause that Placement requests.
+
+        Placement requests a pause by a 429 or 5xx with Retry-After. The client sends nothing before the pause ends.
+        """
         self._of_endpoint(error)
         asked = _asked_s(headers)
         if not asked or error.status is None or (error.status != 429 and error.status < 500):

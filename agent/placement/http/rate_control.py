@@ -87,7 +87,8 @@ class Pace:
 def after_answer(pace: Pace, answer: Answer, manners: Manners, random01: float) -> Pace:
     """Return what to remember after ``answer``, including how long to pause.
 
-    The pause is ``random01`` (from 0 to below 1) times an upper limit. A late answer or a refusal raises the limit.
+    The pause is ``random01`` (from 0 to below 1) times an upper limit. A late answer, a refusal or
+    no answer raises the limit.
 
     No pause is longer than ``manners.longest_s``, so that the watchdog does not take a sleeping thread for a hung
     thread.
@@ -118,7 +119,7 @@ def delay_s(pace: Pace, now: float) -> float:
 
 
 def after_pause(pace: Pace, paused_s: float) -> Pace:
-    """Add ``paused_s`` seconds to the sum of this audit's pauses."""
+    """Return the Pace after one more pause of ``paused_s`` seconds."""
     return replace(pace, paused_s=pace.paused_s + paused_s)
 
 
@@ -140,7 +141,10 @@ def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
 
 
 def _pushed_s(pace: Pace, status: int | None) -> float:
-    """Return the upper limit of the random pause that refusals (429, 502, 503, 504) cause, after one more answer."""
+    """Return the upper limit of the random pause because of refusals (429, 502, 503, 504) and missing answers.
+
+    ``status`` is the newest answer's status, None without an answer.
+    """
     if status is None:
         return max(NO_ANSWER_SPREAD_S, pace.pushed_s)
     if status in _PUSHED_BACK:

@@ -119,7 +119,7 @@ class Cells:
         return tuple(sorted(found))
 
     def wrong(self, name: str, wanted: str, value: object) -> SourceInconsistent:
-        """Return the error to raise for a value that is not ``wanted``, such as "a list"."""
+        """Return the error to raise for ``value``. ``wanted`` says what the value should be, for example "a list"."""
         return SourceInconsistent(SOURCE, f"{self.where}: {name} is not {wanted} but {short(value)}")
 
 

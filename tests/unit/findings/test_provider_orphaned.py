@@ -35,7 +35,7 @@ def test_s158_the_finding_names_the_provider_and_its_allocations(kind):
         "old-name has no provider in Placement, because it is not a compute node of host cmp1 any more"
     )
     still = f"provider {OLD.uuid} is still in Placement"
-    assert found.actual == f"{still}; 1 consumer has allocations from this provider: MEMORY_MB"
+    assert found.actual == f"{still}; 1 consumer has allocations in this provider's tree: MEMORY_MB"
     assert dict(found.facts) == {
         "providers": 1,
         "inventory": "",

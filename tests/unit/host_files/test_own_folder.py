@@ -10,7 +10,7 @@ from agent.host_files.own_folder import failure
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE])
-def test_a_temporary_file_system_error_is_reported_as_an_unavailable_folder(number):
+def test_a_folder_counts_as_unavailable_if_its_file_system_fails_for_a_time(number):
     found = failure("/x: cannot be written", OSError(number, os.strerror(number)))
     assert type(found) is FolderUnavailable
     assert str(found) == f"/x: cannot be written: {os.strerror(number)}"

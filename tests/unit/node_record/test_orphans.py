@@ -99,14 +99,14 @@ def test_s158_an_orphaned_provider_with_allocations_is_kept():
     assert plan.records == (DeleteComputeNode(record=OLD),)
     assert plan.removals == ()
     assert plan.allocations == ()
-    assert ("delete orphaned provider", "2 consumers have allocations from this provider: VCPU") in [
+    assert ("delete orphaned provider", "2 consumers have allocations in this provider's tree: VCPU") in [
         (h.what, h.why) for h in plan.held_back
     ]
     (found,) = findings(world, "provider-orphaned")
     assert (found.provider_uuid, found.subject) == (OLD.uuid, "old-name")
     assert found.actual == (
         f"provider {OLD.uuid} and 1 below it are still in Placement; "
-        "2 consumers have allocations from this provider: VCPU"
+        "2 consumers have allocations in this provider's tree: VCPU"
     )
     assert uuid("i1") in str(dict(found.facts)["allocations"])
 

@@ -415,7 +415,7 @@ def test_an_agent_that_takes_over_writes_nothing_until_nova_compute_has_ended():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_a_takeover_keeps_the_allocation_of_a_volume_that_cannot_be_read(lost, volume_goes, guest_goes):
+def test_an_agent_that_replaces_nova_keeps_allocations_of_unread_volumes(lost, volume_goes, guest_goes):
     """If libvirt or nova cannot be read, the allocations of volumes and guests both stay."""
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)

@@ -136,7 +136,7 @@ def test_the_page_shows_when_a_fault_began_and_when_an_audit_first_saw_it():
     )
 
 
-def test_the_page_shows_a_range_of_times_if_waste_has_causes_of_different_ages():
+def test_the_page_shows_the_first_and_last_start_of_several_wasted_amounts():
     first, *others = [seen for seen in SCREEN.findings if seen.finding.code in LEAKING]
     assert others
     moved = dataclasses.replace(first, first_seen_at="2026-11-20T03:07:00Z")
