@@ -1,7 +1,7 @@
-"""Read the cloud's state, and raise SourceStale unless the rows are proven to be current.
+"""Read nova's rows about a host, and raise SourceStale unless the rows are proven to be current.
 
-Audits, heal, undo and adopt all read the state through this module, so that they never decide on outdated rows, for
-example on the rows of a database replica that stopped replicating an hour ago.
+Audits, heal, undo and adopt all read these rows through this module, so they never decide on outdated rows. For
+example, a database replica that stopped replicating an hour ago has outdated rows.
 """
 
 from __future__ import annotations

@@ -75,7 +75,10 @@ def _size(document: object) -> int:
 
 
 def _shortened(document: Document, excess: int) -> Document:
-    """Return the document without its last resources, so that the document is at least ``excess`` bytes shorter."""
+    """Drop entries from the end of ``resources`` until the document is at least ``excess`` bytes shorter.
+
+    The root provider's entries are dropped last.
+    """
     root = document["provider_uuid"]
     kept = sorted(document["resources"], key=lambda row: row["provider_uuid"] != root)
     total = len(kept)
@@ -161,9 +164,9 @@ def _resource(row: InventoryRow, causes: Mapping[tuple[str, str], Document]) -> 
 
 
 def _by_cause(ledger: tuple[LedgerRow, ...]) -> dict[tuple[str, str], Document]:
-    """Return the sums of the promised, held and recorded amounts by provider, resource class and cause (``Cause``).
+    """Return the sums of the ledger's amounts: by provider and resource class, then by cause (``Cause``), then by book.
 
-    A sum is None if no row of the ledger has such an amount.
+    The books are "promised", "held" and "recorded". A sum is None if no row has an amount in this book.
     """
     found: dict[tuple[str, str], Document] = defaultdict(dict)
     for row in ledger:

@@ -50,8 +50,8 @@ LIBRARIES = (
 JSON_VALUE_BYTES = 4096
 
 _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id", default=None)
-# A text line begins with a prefix. The first number is the size in bytes of the longest prefix for journald, the second
-# number the size of oslo.log's usual prefix (time, process id, level, logger).
+# A text line begins with a prefix. The first number is the size in bytes of the longest prefix for journald. The second
+# number is the size of oslo.log's usual prefix (time, process id, level, logger).
 _JOURNALD_BYTES, _USUAL_PREFIX_BYTES = 3, 75
 _OURS = ("stocktake.", "agent.")
 # Text lines do not show these fields as ``name=value``. For example, ``project`` and ``version`` come from oslo.log and
@@ -153,8 +153,8 @@ class JsonFormatter(formatters.JSONFormatter):
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 
     def _line(self, record: stdlib.LogRecord) -> str:
-        # The second format() must not run in an ``except`` block: there sys.exc_info() has the RecursionError, and
-        # oslo.log would add this error to the log line. So ``suppress`` is used instead.
+        # The second format() must not run in an ``except`` block. In such a block, oslo.log would find the
+        # RecursionError in sys.exc_info() and add it to the log line. So this method uses ``suppress`` instead.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
         shown = stdlib.makeLogRecord(record.__dict__)

@@ -1,8 +1,8 @@
 """reshape-needed: allocations on the root provider use a class that belongs on child providers (scenarios 106, 107).
 
-An older nova-compute published the class on the root. While allocations use the class there, the agent does not publish
-the child providers, because Placement would offer the same devices twice. The agent publishes the root's other classes.
-No audit moves an allocation; ``stocktake heal`` moves these allocations (agent/repairs/reshape_needed.py).
+An older nova-compute published the class on the root. While the root has allocations of this class, the agent does not
+publish the child providers, because Placement would offer the same devices twice. The agent publishes the root's other
+classes. No audit moves an allocation; ``stocktake heal`` moves these allocations (agent/repairs/reshape_needed.py).
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def _offers(audit: AuditFacts, children: tuple[tuple[str, Inventory], ...]) -> s
 def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: list[str]) -> tuple[Remedy, ...]:
     later = f"move the guests back to this host once Placement has the {family.name} providers"
     if audit.settings.role is not Role.OWNER:
-        # The remedy is a restart: nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu raises ReshapeNeeded, and
-        # nova-compute moves the allocations only if it gets this error while it starts
-        # (nova/compute/resource_tracker.py:_update_to_placement).
+        # The remedy is a restart, because nova-compute moves the allocations only if it gets the error ReshapeNeeded
+        # while it starts (nova/compute/resource_tracker.py:_update_to_placement). The error comes from
+        # nova/virt/libvirt/driver.py:_update_provider_tree_for_vgpu.
         restart = f"restart nova-compute, which then moves the {name} allocations to the {family.name} providers"
         failed = f"if nova-compute then logs ReshapeFailed, migrate or shelve the guests that use {name}; then {later}"
         return (restart_nova_compute(restart), by_hand(failed))
@@ -96,8 +96,7 @@ def _device(family: NestedFamily, name: str, consumer: str) -> str:
     )
 
 
-# The remedies have commands for at most this many guests. No guest is lost, because the finding's text ``actual`` lists
-# all guests.
+# The remedies have commands for at most this many guests. The finding's text ``actual`` lists all guests.
 _NAMED = 3
 
 RULE = Rule(

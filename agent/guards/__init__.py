@@ -2,8 +2,8 @@
 
 Each module defines a GUARD: a name, and a pure function that returns why it refuses a GuardedFinding, or None.
 agent/healing/plan.py asks the guards in the order of the tuples ``BEFORE`` and ``AFTER``; heal reports the first
-refusal. The guards in ``BEFORE`` judge a finding before heal reads its consumer's record; the guards in ``AFTER`` also
-judge the proposed change.
+refusal. The guards in ``BEFORE`` judge a finding before heal reads the record of the finding's consumer. The guards in
+``AFTER`` also judge the proposed change.
 
 Begin with base.py (``Guard``, ``GuardedFinding``), then read confirmed.py. To add a guard, add a module here and a line
 in one of the two tuples.

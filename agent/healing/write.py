@@ -34,10 +34,11 @@ def rewrite(
     change: ConsumerChange,
     tree: TreeFingerprint | TreeShape | None = None,
 ) -> WriteAttempt:
-    """Carry out the change of one consumer; ``line`` is its journal line. The caller must have the write lock.
+    """Write the change of one consumer to Placement, and journal the change with ``line``.
 
-    ``tree`` is the provider tree that must still be the same, None if the change depends only on the consumer. Errors
-    are in the outcome: this function never raises AgentError.
+    The caller must have the write lock. ``tree`` is the provider tree on which the change was decided, None if the
+    change depends only on the consumer. If the tree has changed since, the function writes nothing to Placement. The
+    function never raises AgentError: the returned WriteAttempt has the error.
     """
     allocations = task.parts.allocations
     if allocations is None:

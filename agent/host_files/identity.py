@@ -119,9 +119,9 @@ def identity_from_state(state: NovaState, hostname: str) -> Identity | None:
 
     The record must be undeleted and have the node name ``hostname``, which libvirt reports.
 
-    The caller uses this function if there is no ``compute_id`` file. A host is new if nova has neither such a record
-    nor a nova-compute service of the host; the agent may then create an identity. Raises ConfigError if there is a
-    service but no such record: the host was renamed, or its identity is lost.
+    The caller uses this function if there is no ``compute_id`` file. The host is new to nova if nova has neither the
+    record nor a nova-compute service of the host. The agent may then create an identity. Raises ConfigError if nova has
+    the service but not the record: the host was renamed, or its identity is lost.
     """
     live = [node for node in state.nodes if not node.deleted and node.host == state.host]
     own = [node for node in live if node.hypervisor_hostname == hostname]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 
 def ancestors(uuid: str, parent_of: Mapping[str, str | None]) -> tuple[str, ...]:
-    """Return the provider's ancestors, nearest first, as far as ``parent_of`` has them.
+    """Return the provider's ancestors, nearest first. The list ends before an ancestor that is not in ``parent_of``.
 
     A provider in a loop is its own ancestor.
     """

@@ -54,9 +54,10 @@ class BusState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthState:
-    """The checks by name, and for each check the number of failed audits in a row.
+    """The checks and the counts of failed audits, both by the name of the check.
 
-    A reload of the configuration removes the checks but keeps the numbers of failed audits.
+    ``losses``: how many of the last audits in a row failed a check. A reload of the configuration removes the checks
+    but keeps these counts.
     """
 
     checks: Mapping[str, Check] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""Decide DISK_GB from the store with the guests' disks: a volume group, a file system or a Ceph cluster.
+"""Decide DISK_GB from the store that contains the guests' disks: a volume group, a file system or a Ceph cluster.
 
-``[libvirt] images_type`` selects the store. The agent audits and reports other volume groups, but they never change
-DISK_GB. In DISK_GB's group, the agent counts the volumes of every owner, whichever program created them (story 2 of
-the README).
+``[libvirt] images_type`` selects the store. If the store is a volume group, the agent counts the group's volumes of
+every owner, whichever program created them (story 2 of the README). The agent audits and reports other volume groups,
+but they never change DISK_GB.
 """
 
 from __future__ import annotations
@@ -70,8 +70,9 @@ class Disk(Resource):
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:
         """Return the parts of ``reserved``, each rounded up to GiB: ``reserved_host_disk_mb`` and the image cache.
 
-        As in nova, only an option decides whether the image cache counts, whatever the images_type. If the cache could
-        not be measured, it counts as 0 here, but the agent then does not lower ``reserved`` (``reserve_needs``).
+        As in nova, ``reserve_disk_resource_for_image_cache`` alone decides whether the image cache counts.
+        ``images_type`` makes no difference. If the cache could not be measured, its part is 0 here, but the agent then
+        does not lower ``reserved`` (``reserve_needs``).
         """
         own = ("reserved_host_disk_mb", mib_to_gib_ceil(settings.reserved_host_disk_mib))
         if not settings.reserve_image_cache:

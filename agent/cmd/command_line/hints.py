@@ -18,9 +18,9 @@ _BY_CONSUMER = frozenset({"findings", "ledger", "journal"})
 
 
 def meant(command: str, words: Sequence[str]) -> str | None:
-    """Return the command line that was probably meant, None if none is likely.
+    """Return the command line that the operator probably meant, None if no command line is likely.
 
-    ``command`` is the typed command without the program's name, ``words`` the words that the command does not
+    ``command`` is the typed command without the program's name. ``words`` are the words that this command does not
     accept.
     """
     word = words[-1] if words[0].startswith("-") else words[0]

@@ -12,7 +12,8 @@ from agent.ports import Deadline
 
 #: The seconds that each probe may take.
 LIMIT_S = 10.0
-# Seconds to wait after the deadline: the service's own time-out error arrives then, and says more than "no answer".
+# Seconds to wait after the deadline, because the service's own time-out error arrives only then. That error says more
+# than "no answer".
 _LAST_WORDS_S = 0.5
 
 

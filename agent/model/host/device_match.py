@@ -31,7 +31,10 @@ class Match:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleSpec:
-    """A spec that applies to no device; ``taken``: addresses of matching devices to which an earlier spec applies."""
+    """A spec that applies to no device.
+
+    ``taken`` has the addresses of the devices that the spec matches. An earlier spec applies to each of these devices.
+    """
 
     spec: DeviceSpec
     position: int

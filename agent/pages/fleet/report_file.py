@@ -94,7 +94,7 @@ def _host_report(document: Document) -> HostReport:
 
 
 def _is_outside_of_the_cloud(row: Mapping[str, Any]) -> bool:
-    """Return whether the ledger row is about an amount unknown to the cloud, or about the agent's own allocations."""
+    """Return whether the row has a cause outside the cloud (``UNMANAGED``), or is about the agent's own consumer."""
     return row.get("cause") in UNMANAGED or row.get("consumer_kind") == OWN_KIND
 
 

@@ -43,7 +43,7 @@ def capacity(facts: HostFacts) -> Section:
 
 
 def _left_out(each: ClassBooks) -> str:
-    """Return a sentence if Placement's own sum of the allocations differs from the report's ledger; "" if not."""
+    """Return a sentence if Placement's usage differs from the sum of the ledger's allocations; "" if they are equal."""
     recorded = next(book for book in each.books if book.name == "recorded")
     if not recorded.is_known or each.used is None or each.used == each.listed:
         return ""

@@ -18,10 +18,10 @@ from agent.pages.tables import NOT_KNOWN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """One provider. ``depth`` is 0 for the root. ``parent`` is the uuid of the parent, "" for the root.
+    """One provider. ``parent`` is the uuid of the parent provider. The root has ``depth`` 0 and ``parent`` "".
 
-    ``classes`` and ``terms`` have one tuple of texts for each resource class: (class, used, total) in ``classes``,
-    (reserved, ratio, capacity) in ``terms``. ``differs`` says how the provider differs from what the agent wants.
+    ``classes`` has the texts (class, used, total) of each resource class. ``terms`` has the texts (reserved, ratio,
+    capacity) of each resource class. ``differs`` says how the provider differs from what the agent wants.
 
     ``is_unread``: Placement was not read, so nothing was compared.
     """

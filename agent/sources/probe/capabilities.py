@@ -23,8 +23,8 @@ class ProbeDomainAsker:
     def __call__(self, questions: tuple[MachineQuestion, ...], virt_type: str) -> tuple[DomainAnswer, ...]:
         """Return the answers that the probe got from libvirt.
 
-        Raises SourceUnavailable if the probe gives no usable answer, leaves out a question, or has another
-        ``virt_type`` in its configuration.
+        Raises SourceUnavailable if the probe gives no usable answer or leaves out a question, or if the probe's
+        configured ``virt_type`` differs from the argument ``virt_type``.
         """
         # Before libvirt answers, it may probe every QEMU binary of the host, which takes long. So stocktake-probe gets
         # the longest deadline.
