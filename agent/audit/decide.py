@@ -160,8 +160,8 @@ def _rival(facts: AuditFacts, judgement: WrittenProvider | None, silent_for_s: i
 def _silence(snapshot: Snapshot, settings: Settings, past: History, reads: AuditReads) -> Silence | None:
     """Return since when this host's nova-compute has shown no sign of life; None unless the agent's role is owner.
 
-    A silence saved during another boot of the host does not count, because the monotonic clock starts anew at each
-    boot.
+    A silence that was saved during another boot of the host does not count, because the monotonic clock starts anew at
+    each boot.
     """
     if settings.role is not Role.OWNER:
         return None

@@ -47,7 +47,8 @@ def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
 def consumers_of(sightings: Iterable[Sighting]) -> tuple[str, ...]:
     """Return the uuids of the consumers in findings about allocations.
 
-    Some findings can be checked only with the consumer's own record in Placement. Their consumers come first.
+    Some rules need the consumer's own record in Placement (``OF_RECORDS``). The consumers in these rules' findings come
+    first.
     """
     found = [(sighting.code in OF_RECORDS, finding_of(sighting)) for sighting in sightings]
     of_records = sorted(f.consumer_uuid for first, f in found if first and f.consumer_uuid)

@@ -246,8 +246,9 @@ def _found(finding: Finding, before: Sighting | None, reads: AuditReads, booked:
 
 def _evidence(finding: Finding, before: Sighting | None, reads: AuditReads) -> str:
     if reads.generations is None and before is not None and before.finding == finding:
-        # Reuse the digest of an equal finding. A comparison of two findings is faster than a digest: on an unchanged
-        # host both findings contain mostly the same objects, and Python compares an object with itself at once.
+        # The finding equals the history's finding, so reuse the digest in the history. Comparing two findings is faster
+        # than computing a digest. On an unchanged host both findings contain mostly the same objects, and Python
+        # compares an object with itself at once.
         return before.evidence_digest
     return evidence_digest(finding, (reads.generations or {}).get(finding.consumer_uuid or ""))
 

@@ -92,8 +92,8 @@ def state_of(report: AuditReport) -> Document:
     is_silent = report.outcome in _READ_NOTHING
     # Findings of earlier audits may be known even if this audit could read nothing.
     knows_findings = not is_silent or bool(report.findings)
-    # An allocation counts as leaked only if all books were read. Without libvirt, for example, a guest that the audit
-    # could not see may use the allocation.
+    # An allocation counts as leaked only if Placement, nova's state and libvirt were all read. Without libvirt, for
+    # example, a guest that the audit could not see may use the allocation.
     books_read = all(_was_read(report, source) for source in (PLACEMENT, STATE, LIBVIRT))
     findings = Counter(seen.finding.code for seen in report.findings)
     return {

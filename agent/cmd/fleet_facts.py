@@ -16,7 +16,7 @@ from agent.usage_error import UsageError
 
 
 def facts_of_folder(folder: str, expected: str | None) -> FleetFacts:
-    """Return the facts of all reports in the folder, which are read one after another.
+    """Return the facts of all reports in the folder. The reports are read one after another.
 
     ``expected`` is a file that lists the expected hosts, None without a list. Raises SourceUnavailable if the folder
     cannot be read, UsageError if the list cannot be read.

@@ -129,7 +129,7 @@ class FieldsFormatter(formatters.ContextFormatter):
 
 
 class JsonFormatter(formatters.JSONFormatter):
-    """oslo.log's JSON line. A line that the agent itself logs has the key ``event`` too.
+    """oslo.log's JSON line. If the agent itself logs the line, the JSON object also has the key ``event``.
 
     Each value of ``extra`` has at most JSON_VALUE_BYTES. A record whose arguments cannot be serialized is logged with
     its text only.
@@ -180,7 +180,10 @@ def setup_logging(loaded: Loaded) -> None:
 
 
 def setup_command_logging(loaded: Loaded) -> None:
-    """Set up logging for a command: stderr only, from WARNING up, or everything with ``debug``. Raises ConfigError."""
+    """Set up logging for a command: only to stderr, and only from level WARNING up unless ``debug`` is set.
+
+    Raises ConfigError.
+    """
     conf = _logging_conf(loaded)
     for name in ("log_file", "log_dir", "log_config_append"):
         conf.set_override(name, None)
@@ -198,9 +201,10 @@ def is_ours(record: stdlib.LogRecord) -> bool:
 
 
 def event_name(record: stdlib.LogRecord) -> str:
-    """Return the name of the record's event: its constant text in lower case with hyphens, as ``finding-appeared``.
+    """Return the event name of the record: its constant text in lower case with hyphens, such as ``finding-appeared``.
 
-    Some texts repeat a message of nova, with values after a colon: the name then has only the part before the colon.
+    If the text has values after a colon, as some messages repeated from nova have, the name is made of the part before
+    the colon.
     """
     text = str(record.msg)
     return _NOT_KEBAB.sub("-", (text.partition(":")[0] if "%(" in text else text).lower()).strip("-")

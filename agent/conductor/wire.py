@@ -26,7 +26,7 @@ _DECISIVE = ("host", "node", "vm_state", "task_state", "deleted", "hidden")
 
 
 def object_fields(primitive: object, name: str) -> dict[str, object]:
-    """Return the fields of ``primitive``. Raises SourceInconsistent if that is not an object of class ``name``."""
+    """Return the fields of ``primitive``. Raises SourceInconsistent if ``primitive`` is no object of class ``name``."""
     if not isinstance(primitive, dict):
         raise SourceInconsistent(SOURCE, f"nova-conductor sent {short(primitive)} instead of object {name}")
     kind, fields = primitive.get("nova_object.name"), primitive.get("nova_object.data")
@@ -36,7 +36,11 @@ def object_fields(primitive: object, name: str) -> dict[str, object]:
 
 
 def list_fields(primitive: object, name: str) -> tuple[dict[str, object], ...]:
-    """Return the fields of each object in a list object such as InstanceList; raise SourceInconsistent for all else."""
+    """Return the fields of each object in a list object such as InstanceList.
+
+    Raises SourceInconsistent if ``primitive`` is not a list object of class ``name``, or if it contains an object of
+    another class.
+    """
     objects = object_fields(primitive, name).get("objects")
     if not isinstance(objects, list):
         raise SourceInconsistent(SOURCE, f"nova-conductor sent a {name} with {short(objects)} instead of a list")

@@ -17,7 +17,8 @@ from agent.model.units import MIB
 from agent.sources.storage import lvm_json
 from agent.sources.storage.lvm import Completed, Runner
 
-# The sizes in bytes of an extent and of the metadata. Both are lvm2's defaults; the metadata takes the first MiB.
+# The size in bytes of an extent, and the size in bytes of the metadata at the start of the volume group. Both are
+# lvm2's defaults.
 _EXTENT_BYTES = 4 * MIB
 _METADATA_BYTES = MIB
 

@@ -36,7 +36,10 @@ class GuardedFinding:
 
     @property
     def consumer_uuids(self) -> tuple[str, ...]:
-        """The consumers whose allocations the repair changes: one, or for a reshape all consumers of the class."""
+        """The consumers whose allocations the repair changes.
+
+        Most repairs change one consumer. A reshape changes all consumers that have an allocation of the class.
+        """
         if self.repair is not None:
             return self.repair.consumers(self.scene, self.seen)
         return (self.seen.finding.consumer_uuid,) if self.seen.finding.consumer_uuid is not None else ()

@@ -74,7 +74,7 @@ def _file(facts: AdoptFacts, uuid: str) -> tuple[FileStep, ...]:
 
 
 def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
-    """Return the renames of the children that are named after the root, then of the root.
+    """Return the renames: first of the children that are named after the root, then of the root itself.
 
     Children that other services created keep their names. The root comes last: if a run is interrupted, the root's old
     name shows the next run which children still need the rename.

@@ -93,7 +93,10 @@ class ComputeIdFiles:
             raise ConfigError(f"{self.own_path}: cannot be read: {error}") from error
 
     def put_own(self, text: str | None) -> None:
-        """Replace the file at ``own_path`` atomically; None removes the file. Raises ConfigError, FolderUnavailable."""
+        """Replace the file at ``own_path`` atomically, or remove the file if ``text`` is None.
+
+        Raises FolderUnavailable if the error may pass by itself, else ConfigError.
+        """
         try:
             if text is None:
                 (self.state_dir / FILE_NAME).unlink(missing_ok=True)

@@ -11,8 +11,8 @@ import os
 
 from agent.errors import ConfigError, FolderUnavailable
 
-#: Errors of a folder whose disk or file server is temporarily unavailable. Every process on this host gets the same
-#: error.
+#: The errno values of a folder whose disk or file server is temporarily unavailable. Every process on this host then
+#: gets the same error.
 AWAY = frozenset(
     {
         *(errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ENODEV, errno.ENXIO),

@@ -69,7 +69,10 @@ class HealthState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """The worker thread: whether it counts as alive for the watchdog, and for how many seconds its audit has run."""
+    """The state of the worker thread.
+
+    ``is_alive``: whether the watchdog counts the thread as alive. ``running_s``: how many seconds its audit has run.
+    """
 
     is_alive: bool
     running_s: float
@@ -121,8 +124,8 @@ def document(
 ) -> tuple[Status, dict[str, Any]]:
     """Return the agent's status and the JSON document.
 
-    A check gets the status "warn" if no audit updated the check for more than ``expire_s`` seconds; never if
-    ``expire_s`` is None. ``bus`` is None if no message bus is configured.
+    A check gets the status "warn" if no audit updated the check for more than ``expire_s`` seconds. If ``expire_s`` is
+    None, no check expires. ``bus`` is None if no message bus is configured.
     """
     checks = {"audit_loop": _loop(loop, moment), **state.checks}
     if bus is not None:

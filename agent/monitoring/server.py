@@ -1,7 +1,7 @@
-"""Serve HTTP GET and HEAD on a unix socket or a TCP port: small, bounded, and without effect on the audits.
+"""Serve HTTP GET and HEAD on a unix socket or a TCP port, with few resources and without delaying an audit.
 
 At most 4 connections are served at a time, and further connections get 503. Each request may take 5 s and 8 KiB. Each
-connection has a daemon thread that takes no lock of an audit, and ends after one answer.
+connection has a daemon thread, which ends after one answer. The thread takes no lock that an audit uses.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ class _LimitedReads(BoundedReads):
     left_bytes = REQUEST_BYTES
 
     def readinto(self, buffer: Any) -> int | None:  # noqa: ANN401 - typeshed's WriteableBuffer
-        """Read at most the bytes that remain of REQUEST_BYTES, and return the number of bytes read.
+        """Read into ``buffer``, and return the number of bytes read. A request has at most REQUEST_BYTES in all.
 
-        Raises ConnectionError if no bytes remain.
+        Raises ConnectionError if REQUEST_BYTES were already read.
         """
         if not self.left_bytes:
             raise ConnectionError(f"the request is longer than {REQUEST_BYTES} bytes")
@@ -145,8 +145,9 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         if not self._address.is_unix:
             super().server_bind()
             return
-        # Linux creates the socket's file with the mode of the socket, so the socket gets a strict mode first. A changed
-        # umask would have the same effect, but also on files that other threads create at the same time.
+        # Linux creates the socket's file with the mode of the socket, so the socket gets a strict mode first. A change
+        # of the umask would have the same effect, but would also change the mode of files that other threads create
+        # meanwhile.
         os.fchmod(self.fileno(), 0o600)
         super().server_bind()
         try:
@@ -163,7 +164,10 @@ class HttpServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         self._thread.start()
 
     def end(self) -> None:
-        """Stop accepting connections, close the socket and remove a unix socket's file. Begun answers are completed."""
+        """Stop accepting connections, close the socket and remove a unix socket's file.
+
+        Answers that have begun are completed.
+        """
         if self._thread.is_alive():
             self.shutdown()
         self.server_close()

@@ -18,7 +18,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A page. ``heading`` is its only ``h1``. ``about`` has short facts below the heading: role, times, versions."""
+    """A page. ``heading`` is the text of its only ``h1``. ``about`` has short facts below it: role, times, versions."""
 
     title: str
     heading: str

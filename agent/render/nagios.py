@@ -17,7 +17,8 @@ from agent.render.status import LastReport
 OK, WARNING, CRITICAL, UNKNOWN = 0, 1, 2, 3
 _WORDS = {OK: "OK", WARNING: "WARNING", CRITICAL: "CRITICAL", UNKNOWN: "UNKNOWN"}
 _BROKEN = frozenset({Outcome.REFUSED, Outcome.CRASHED})
-#: A report is old after some audit intervals. If no timer triggers audits, this interval in seconds is assumed.
+#: The audit interval in seconds that is assumed if no timer triggers audits. AgeLimits counts the age of a report in
+#: audit intervals.
 _WITHOUT_TIMER_S = 60.0
 _MOST_CODES = 3
 
@@ -31,7 +32,7 @@ class AgeLimits:
 
 
 def check_line(last: LastReport, limits: AgeLimits) -> tuple[int, str]:
-    """Return the exit code, and the line: state, host, what is wrong, and after ``|`` the performance data."""
+    """Return the exit code and the line: the state, the host, the problems, and the performance data after ``|``."""
     findings = list(last.audit["findings"])
     errors = [f for f in findings if f["severity"] == "error" and f["confirmed"]]
     interval_s = last.interval_s or _WITHOUT_TIMER_S

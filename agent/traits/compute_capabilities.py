@@ -25,8 +25,8 @@ _ALWAYS = (
     "COMPUTE_VOLUME_EXTEND",
     "COMPUTE_VOLUME_MULTI_ATTACH",
 )
-# The traits that no host has: no image backend of nova's libvirt driver encrypts ephemeral disks, and a cold migration
-# never stays on its host.
+# The traits that no host has. No image backend of nova's libvirt driver encrypts ephemeral disks, and a cold migration
+# always moves the guest to another host.
 _NEVER = ("COMPUTE_EPHEMERAL_ENCRYPTION", "COMPUTE_EPHEMERAL_ENCRYPTION_LUKS", "COMPUTE_SAME_HOST_COLD_MIGRATE")
 
 

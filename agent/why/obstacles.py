@@ -1,8 +1,8 @@
-"""Describe why no provider of a tree can satisfy a request group: the constraints that refuse the nearest provider.
+"""Describe why no provider of a tree can satisfy a request group: list the constraints that the nearest provider fails.
 
-The nearest provider is the one that the fewest constraints refuse. But two obstacles weigh more than all others: the
-provider lacks a requested class, or the provider is outside the tree that ``in_tree`` names. A provider with one of
-these obstacles is the nearest only if every provider has one. Pure: no I/O.
+The nearest provider is the one that fails the fewest constraints. Two failures weigh more than all others: the provider
+lacks a requested class, or the provider is outside the tree that ``in_tree`` names. A provider with one of these two
+failures is the nearest only if every provider has one. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> I
 
 
 def trait_missing(constraint: Constraint, suffix: str, offered: OfferedProvider, choice: frozenset[str]) -> Obstacle:
-    """Return the obstacle for a provider that has no trait of the set. One trait of the set would be enough."""
+    """Return the obstacle for a provider that has none of the traits ``choice``. One of them would be enough."""
     name, traits = offered.provider.name, " or ".join(sorted(choice))
     condition = _if_standard(
         choice, " if the provider really has this feature; otherwise leave the trait out of the request"

@@ -1,6 +1,6 @@
 """Suggest the command that the operator probably meant. Pure: no I/O.
 
-The typed command does not accept one of the operator's words, and the suggested command does.
+The typed command does not accept one of the operator's words. The suggested command accepts this word.
 """
 
 from __future__ import annotations

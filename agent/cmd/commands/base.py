@@ -139,7 +139,7 @@ class ListCommand(BaseCommand, Lister, DisplayCommandBase, ParserOwner):  # type
     """
 
     COLUMNS: tuple[str, ...] = ()
-    #: Maps a heading to the name of its column, for columns whose heading in the table is not their name. The operator
+    #: Maps the heading of a column in the table to the column's name, for each column where they differ. The operator
     #: may use either of them with ``-c``.
     HEADINGS: Mapping[str, str] = MappingProxyType({})
 

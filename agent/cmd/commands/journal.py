@@ -123,7 +123,7 @@ def _row(entry: Entry) -> dict[str, Any]:
 
 
 def _in_words(entry: Entry) -> dict[str, str | None]:
-    """Return the actor as text and the result; the result of a change that an undo took back is ``undone``.
+    """Return the actor and the result as texts. The result is ``undone`` if an undo took the change back.
 
     JSON and YAML keep the recorded result, because they also have the list ``undone_by``.
     """

@@ -108,7 +108,7 @@ class LiveScreen:
     def _rows(self) -> list[HostRow]:
         """Return the rows that the operator chose to see, sorted.
 
-        The rows are computed again only for a new view or a new choice.
+        The rows are kept until the view or the operator's choice changes.
         """
         view, choice, rows = self._sorted
         if view is not self._view or choice != self._ui.choice:

@@ -1,4 +1,7 @@
-"""[compute]: CPUs for guests, excluded image types, provider.yaml files; names and meaning are those of nova.conf."""
+"""[compute]: CPUs for guests, excluded image types, and provider.yaml files.
+
+Each option has the name and the meaning that it has in nova.conf.
+"""
 
 from __future__ import annotations
 

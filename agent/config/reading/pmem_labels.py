@@ -13,8 +13,8 @@ from agent.config.loaded import Loaded
 from agent.config.problems import refuse
 from agent.model.settings import PmemLabel
 
-# Maximum length of a label. The name of its resource class is CUSTOM_PMEM_NAMESPACE_ and the label, and has at most 255
-# characters.
+# Maximum length of a label. CUSTOM_PMEM_NAMESPACE_ and the label together are the name of a resource class, which has
+# at most 255 characters.
 _LONGEST = 255 - len("CUSTOM_PMEM_NAMESPACE_")
 
 

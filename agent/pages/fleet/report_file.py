@@ -38,7 +38,8 @@ SPREAD_CODE = "consumer-on-several-providers"
 #: For each host the page lists at most this many consumers, orphaned providers and nodes, and volumes and files that do
 #: not belong to the cloud. It only counts the others.
 MOST_LISTED = 50
-#: The maximum lengths of two more lists of one host: the newest findings, and the consumers with the most VCPU.
+#: For each host the page also lists at most this many of the newest findings, and of the consumers with the most VCPU
+#: and PCPU.
 MOST_NEWEST = 12
 MOST_LARGEST = 10
 #: The maximum number of characters of a text from a report; longer texts are cut.
@@ -204,7 +205,7 @@ def _orphan(seen: SeenFinding) -> Orphan:
 
 
 def _offers(known: Mapping[str, object]) -> str:
-    """Return as text what the finding's facts state: the resources of a compute node, or a provider's inventory."""
+    """Return the resources of a compute node, or the inventory of a provider, as text from the finding's facts."""
     row = {name: known.get(key) for name, key in _OF_ROW}
     found = {name: value for name, value in row.items() if isinstance(value, int) and value > 0}
     return ", ".join(listed(found)) or by_the_rule(str(known.get("inventory") or ""))

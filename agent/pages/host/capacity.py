@@ -1,4 +1,4 @@
-"""Section 3, the capacity: the amounts of each resource class that are promised, held and recorded.
+"""Section 3, the capacity: the amounts of each resource class in the books "promised", "held" and "recorded".
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -43,7 +43,7 @@ def capacity(facts: HostFacts) -> Section:
 
 
 def _left_out(each: ClassBooks) -> str:
-    """Return a sentence if Placement's usage differs from the sum of the ledger's allocations; "" if they are equal."""
+    """Return a sentence if Placement's usage differs from the sum of the ledger's allocations, else ""."""
     recorded = next(book for book in each.books if book.name == "recorded")
     if not recorded.is_known or each.used is None or each.used == each.listed:
         return ""

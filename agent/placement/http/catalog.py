@@ -34,7 +34,7 @@ class CatalogAdapter(Adapter):
         self._dropped_at = time.monotonic()
 
     def request(self, url: str, method: str, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
-        """Send as keystoneauth does. Raises DiscoveryFailure if there is no token and therefore no catalog.
+        """Send the request as keystoneauth does. Raises DiscoveryFailure if there is no token and therefore no catalog.
 
         Raises EndpointNotFound if the catalog has no suitable endpoint; the error text names the endpoints that the
         catalog has.

@@ -139,8 +139,8 @@ class PacedSession(requests.Session):
         if is_to_placement:
             self.sent_to = request.url or ""
         try:
-            # Before a request to Placement, keystoneauth may request a token. TOKEN limits the size of Keystone's
-            # answer.
+            # keystoneauth may request a token before it sends a request to Placement. TOKEN limits the size of
+            # Keystone's answer to the token request.
             with nullcontext() if is_to_placement else transport.bounded(TOKEN):
                 return super().send(request, **options)
         except requests.RequestException:

@@ -15,7 +15,10 @@ from agent.sources.libvirt.xml_values import document, number, text_of
 
 
 def parse_domain_capabilities(xml: str, asked: Iterable[str]) -> DomainCapabilities:
-    """Parse the capabilities of a machine type. ``asked`` are its name and aliases. Raises SourceInconsistent."""
+    """Parse the capabilities of a machine type. Raises SourceInconsistent.
+
+    ``asked`` has the name and the aliases of the machine type.
+    """
     where = "domain capabilities"
     root = document(xml, "domainCapabilities", where)
     arch = text_of(root, "arch", where)

@@ -1,6 +1,6 @@
 """List the tables and columns of nova's cell database that the agent reads.
 
-Rows that the agent reads from nova-conductor instead of the database get the same column names. Pure: no I/O.
+The agent may read the rows from nova-conductor instead. The rows then get the same column names. Pure: no I/O.
 """
 
 from __future__ import annotations

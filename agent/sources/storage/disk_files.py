@@ -28,7 +28,7 @@ _KINDS: tuple[tuple[Callable[[int], bool], str], ...] = (
     (stat.S_ISFIFO, "a FIFO"),
     (stat.S_ISSOCK, "a socket"),
 )
-# The file systems that /proc/filesystems (proc(5)) marks as nodev, and whose files the kernel generates.
+# File systems whose files the kernel generates. /proc/filesystems marks each of them as nodev (proc(5)).
 _OF_THE_KERNEL = frozenset(
     {"proc", "sysfs", "debugfs", "tracefs", "securityfs", "configfs", "bpf", "cgroup", "cgroup2", "pstore"}
     | {"efivarfs", "binfmt_misc", "fusectl", "selinuxfs", "smackfs", "rpc_pipefs", "resctrl", "mqueue", "devpts"}

@@ -66,7 +66,7 @@ def timeline_picture(
 
 
 def scale_of(times: Sequence[str], now: str) -> Scale:
-    """Return the axis from the earliest of the times until ``now``; it covers at least a minute and at most 30 days."""
+    """Return the time axis from the earliest of ``times`` until ``now``. The axis is 1 minute to 30 days long."""
     end = moment_of(now) or datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     moments = [moment for text in times if (moment := moment_of(text)) is not None]
     start = min((*moments, end - datetime.timedelta(minutes=1)))
@@ -98,9 +98,10 @@ def _short(seen: SeenFinding, names: Mapping[str, str]) -> str:
 
 
 def _changes(changes: Sequence[Change], scale: Scale) -> Iterator[tuple[int, Shape]]:
-    """Yield pairs of a lane's index and the mark of a change. A lane is a row for marks above the bars.
+    """Yield (index of a lane, mark) for each change. A lane is a row of marks above the bars.
 
-    There are three lanes; lane 0 is the highest. A change for which no lane has room gets no mark.
+    There are three lanes; lane 0 is the highest. A change gets no mark if it is older than the axis, or if no lane has
+    room.
     """
     ends = [0.0] * _MOST_LANES
     for change in sorted(changes, key=lambda each: each.at):
