@@ -135,8 +135,8 @@ def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writi
     if is_writing:
         return "the audit is about to write"
     sightings = memory.history.sightings if memory.history else ()
-    # The findings must be those of the last audit. The history also has findings that the last audit could not check
-    # and only carried over: they do not count.
+    # Compare with the findings that the last audit made. The history also has findings that the last audit could not
+    # check. These are left out.
     known = {sighting.id for sighting in sightings if not sighting.unknown_because}
     return "" if {finding.id for finding in findings} == known else "the findings changed"
 
@@ -157,9 +157,10 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
 
 
 def kept(last: FullState | None, how: StateRead, state: NovaState | None, beside: Beside) -> FullState | None:
-    """Return the full read with which the next audit compares: that of this audit, or ``last`` if this read was light.
+    """Return the last full read, with which the next audit compares its own read.
 
-    Returns None if this audit could not read the cloud's state.
+    This is ``last`` if this audit's read was light, else this audit's read. Returns None if this audit could not read
+    the cloud's state.
     """
     if state is None:
         return None

@@ -1,7 +1,7 @@
 """Remember from which store DISK_GB was last computed: load store.json when an audit starts, save it after a change.
 
-Every audit loads the file, because ``adopt --store`` may write it while the daemon runs. If the file is missing (the
-state directory's own mount may be lost), the daemon uses the value in its memory.
+Every audit loads the file, because ``adopt --store`` may write it while the daemon runs. The daemon uses the value in
+its memory if the file is missing, for example because the state directory's mount was lost.
 """
 
 from __future__ import annotations

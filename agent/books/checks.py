@@ -1,8 +1,8 @@
 """Decide whether one audit could check a finding: only an audit that checked a finding may report the finding as gone.
 
-An audit checks a finding if the audit read every source that the finding rests on. Three things can still prevent the
-check: a part of a source could not be read (one guest, one row, one folder), the finding needs a consumer's record in
-Placement that was not read yet, or the finding is about something that this audit did not try (such as a write). Pure.
+To check a finding, an audit must read every source that the finding rests on. Even then, three things can prevent the
+check. One guest, row or folder of a source could not be read. The finding needs a consumer's record in Placement, and
+the agent has not read that record. The finding is about an action that this audit did not try, such as a write. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Count for how long each source has been unread (its *loss*), and decide how severe the finding about the loss is.
 
-The finding is a warning at first. It becomes an error if something that the agent writes rests on the source, and the
-loss lasts: Placement then keeps outdated values. For such a source, rejected credentials are an error at once, because
-a retry does not help. The finding stays an error until the agent reads the source, also across a restart. Pure.
+The finding is a warning at first. It becomes an error if the loss lasts and the agent needs the source for its writes,
+because Placement then keeps outdated values. If such a source rejects the agent's credentials, the finding is an error
+at once, because a retry does not help. It stays an error until the agent reads the source, even after a restart. Pure.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def weighty(settings: Settings) -> frozenset[str]:
 def losses_after(
     before: Iterable[Loss], boot_before: str, failed: Iterable[Failed], at: Moment, settings: Settings
 ) -> tuple[Loss, ...]:
-    """Return one Loss for each unread source, which says how long the source has been unread.
+    """Return one Loss for each unread source. The Loss says how long its source has been unread.
 
     If this audit did not try to read a source, the source keeps its Loss of the last audit.
     """

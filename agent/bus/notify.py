@@ -18,7 +18,7 @@ NOTIFIER = "oslo_messaging.notify.messaging"
 
 
 class Unsent(logging.Filter):
-    """A log filter that intercepts the notifier's records about unsent messages, separately for each sending thread."""
+    """A log filter that intercepts the notifier's log records about unsent messages, and keeps one error per thread."""
 
     def __init__(self) -> None:
         super().__init__()

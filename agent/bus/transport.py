@@ -1,4 +1,4 @@
-"""Open oslo.messaging's transports with a bound on every wait; define the names used on the broker.
+"""Open oslo.messaging's transports, limit how long each wait may take, and define the names used on the broker.
 
 docs/messages.md documents the names. Modules import ``oslo_messaging`` from this module, so that the threading backend
 is always selected before that import.
@@ -43,7 +43,7 @@ AGENT_TOPIC = "stocktake"
 AUDIT_NOW = "audit_now"
 PUBLISH_NOW = "publish_now"
 
-#: Each agent casts its host's state to this topic as a fan-out; the broker keeps nothing for absent listeners.
+#: Each agent casts its host's state to this topic as a fan-out. The broker stores no message for absent listeners.
 FLEET_TOPIC = "stocktake_fleet"
 HOST_STATE = "host_state"
 #: The command ``stocktake watch`` casts to this topic from time to time, only to learn whether the broker answers. No

@@ -33,7 +33,7 @@ _DENIED = re.compile("permission denied|access denied|authentication (failed|una
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """What this process may not read: the state directory, and LVM if the configuration names volume groups."""
+    """What this process cannot read without root: the state directory, and LVM if volume groups are configured."""
 
     state_dir: str
     has_volume_groups: bool

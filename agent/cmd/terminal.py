@@ -1,4 +1,4 @@
-"""Find out the width, the colours and the encoding that stdout can show, and escape characters that stdout cannot show.
+"""Find out stdout's width, colours and encoding, and escape characters that stdout cannot show.
 
 Colour is on if stdout is a terminal, TERM is not ``dumb``, NO_COLOR is unset or empty, and --no-color is not given.
 The width is $COLUMNS or the terminal's width. Without $COLUMNS, output to a pipe or a file is neither wrapped nor cut.

@@ -1,7 +1,7 @@
 """Write nova's compute node records through nova-conductor.
 
 If nova rejects a write, the operator gets nova's own error text. A ``create`` with the uuid of a deleted record
-restores that record; in this way nova keeps a host's identity.
+restores that record, so nova keeps the host's identity.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def unset_here(audit: AuditFacts, rows: tuple[Row, ...]) -> str | None:
 
 
 def heal_here(audit: AuditFacts, rows: tuple[Row, ...], words: str) -> tuple[Remedy, ...]:
-    """Return the remedy ``stocktake heal``; an empty tuple if no allocation is in this host's own provider tree."""
+    """Return the remedy ``stocktake heal`` if a row's allocation is in this host's own provider tree; else ``()``."""
     tree = {provider.uuid for provider in audit.view.providers} if audit.view else set()
     return (heal(words),) if tree & set(_places(audit, rows)) else ()
 

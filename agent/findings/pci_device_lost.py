@@ -35,7 +35,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _short(view: PciView) -> Iterable[tuple[str, Provider, int, int]]:
-    """Yield (address, provider, number of devices, allocated amount) for each provider with too few devices."""
+    """Yield (address, provider, number of devices, allocated amount) wherever the amount exceeds the number."""
     for address, offer in view.offers.items():
         provider = view.of(address)
         if provider is None or address in view.frozen:

@@ -24,8 +24,8 @@ READS = 1
 PATIENCE = 3
 #: A message may be this many seconds late before its host counts as silent: sender, broker and receiver cause delays.
 SLACK_S = 5.0
-#: Limits of one message. No agent's message reaches these limits, which prevent large messages of other senders from
-#: filling the memory.
+#: Limits of one message, so that large messages of other senders do not fill the memory. An agent's own messages never
+#: reach these limits.
 MOST_ENTRIES = 500
 MOST_NAME = 255
 MOST_TEXT = 400

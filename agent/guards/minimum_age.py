@@ -1,9 +1,10 @@
 """minimum-age: refuse a finding whose evidence is younger than ``[heal] min_age``.
 
-During the build of an instance, more than a second passes between the write to Placement and the write to nova's
-database, and two audits may be only a second apart. The age counts from the first audit that saw the present evidence.
-It does not count from the start of the finding: while a source cannot be read, the agent keeps an older finding about
-the consumer, so a finding may be much older than its evidence.
+When nova builds an instance, it writes first to Placement and more than a second later to its database. Two audits may
+be only a second apart, so both may see the state between these writes.
+
+The age counts from the first audit that saw the present evidence. A finding may be much older than its evidence,
+because the agent keeps the finding while a source cannot be read.
 """
 
 from __future__ import annotations

@@ -2,12 +2,11 @@
 
 The audit behind a plan read Placement first and the state afterwards. But the state may come from a database replica
 that is some seconds late and still counts as current. If an instance began to use its allocation in these seconds,
-the allocation looks like a leak. So heal waits until the source shows a heartbeat that is newer than the plan: the rows
-then include everything that was written before the plan was made.
+the allocation looks like a leak. So heal waits until the source shows a heartbeat that is newer than the plan. The rows
+of the source then include everything that was written before the plan was made.
 
-Nova writes an allocation before an instance uses it. If nova wrote the allocation after the plan was made, the check of
-consumer and tree (preconditions.py) detects the write. If nova wrote the allocation before, the rows show the instance
-that uses the allocation.
+Nova writes an allocation before an instance uses it. If nova wrote the allocation before the plan was made, the rows
+show the instance that uses it. If nova wrote the allocation later, preconditions.py detects the write.
 """
 
 from __future__ import annotations
@@ -38,7 +37,8 @@ MARGIN = datetime.timedelta(seconds=2)
 class Planned(NamedTuple):
     """nova's rows on which a plan is based.
 
-    ``migrations`` has the migrations of each instance between any hosts (as in ``Scene``, agent/repairs/base.py).
+    ``migrations`` has all migrations of each instance, also those between other hosts. It is None for an instance whose
+    migrations could not be read.
     """
 
     state: NovaState

@@ -1,4 +1,4 @@
-"""Write a small file atomically: a reader sees either the whole new text or the state before, even after a power cut.
+"""Write a small file atomically: a reader sees either the whole new text or the whole old text, even after a power cut.
 
 The text is first written to a temporary file in the same folder. The temporary file's name contains the pid, so two
 processes that write the same file use different temporary files. A killed process leaves its temporary file behind;
@@ -38,9 +38,10 @@ def write_new_file(path: str, text: str, mode: int) -> None:
 
 
 def share(descriptor: int, mode: int, folder: str) -> None:
-    """Set an open file's mode, and its group to the folder's group: a user who may enter the folder may read the file.
+    """Set an open file's mode, and set its group to the folder's group. Raises OSError.
 
-    If the process may not change the group, the file keeps the process's group. Raises OSError.
+    So users of the folder's group may read the file if the mode allows it. If the process may not change the group,
+    the file keeps the process's group.
     """
     group = os.stat(folder or ".").st_gid
     if os.fstat(descriptor).st_gid != group:
@@ -72,7 +73,7 @@ def sweep(path: str) -> None:
 def _written(path: str, parts: Iterable[str], mode: int) -> Iterator[str]:
     """Write a temporary file beside ``path``, sync the file and yield its name.
 
-    At the end, remove the temporary file's name and sync the folder.
+    After the caller's block, remove that name if it still exists, and sync the folder.
     """
     temporary = f"{path}.{os.getpid()}.tmp"
     try:

@@ -116,7 +116,7 @@ def _alone(audit: Json) -> AuditReport:
 
 
 def _rows(name: str, rows: Json, read: Callable[[Json], T]) -> Rows[T]:
-    """Read each row with ``read``. A row is also invalid if it is nested too deep or has a number above 64 bits."""
+    """Parse each row with ``read``. A row that is nested too deep or has a number above 64 bits is also invalid."""
 
     def checked(row: Json) -> T:
         if is_too_deep(row):

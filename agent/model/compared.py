@@ -51,7 +51,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Basis:
-    """The complete input of the books and of their comparison: equal bases yield equal books.
+    """Everything from which the books and the compared rows are computed: equal bases yield equal books and rows.
 
     ``facts`` is a snapshot without the values that change by themselves, such as times (agent/books/compared.py).
     """

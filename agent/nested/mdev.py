@@ -2,8 +2,8 @@
 
 The options ``[devices]`` and ``[mdev_TYPE]`` configure one type for each device. The child offers the existing
 mediated devices of that type plus those that the device can still create. A device that libvirt no longer lists keeps
-its provider, because the device may be bound to another driver for a moment. A device loses its provider only if it
-reports that it has nothing to offer.
+its provider, because the device may be bound to another driver for a moment. The agent deletes a provider only if
+libvirt lists its device and the device offers no mediated devices.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from agent.nested.base import Nested, NestedFamily, UnknownChildren
 
 KIND = "mdev"
 VGPU = "VGPU"
-# libvirt's name of a PCI device. A mediated device names its parent only in this form, so all look-ups use this form.
+# Matches libvirt's name of a PCI device. Mediated devices name their parents in this form, so all look-ups use it.
 _PCI_NAME = re.compile(r"pci_([0-9a-f]{4,8})_([0-9a-f]{2})_([0-9a-f]{2})_([0-9a-f])")
 # A device with this prefix that cannot be read may be a mediated device of an unknown parent.
 _MDEV_PREFIX = "mdev_"
@@ -136,10 +136,11 @@ def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> Provid
 
 
 def bound_to(parent: str, settings: Settings) -> Bound | None:
-    """Return the type that is bound to the device's address or, for a PCI device, the default type.
+    """Return the mdev type that the configuration enables for a device; None if it enables no type for the device.
 
-    ``parent`` is libvirt's name of the device. The default type is the first type that has no device addresses; the
-    agent ignores further such types. The class of the default type is VGPU, whatever class is configured.
+    ``parent`` is libvirt's name of the device. A type that lists the device's address takes precedence. Any other PCI
+    device gets the default type, which is the first type without addresses. The agent ignores further types without
+    addresses. The class of the default type is VGPU, whatever class is configured.
     """
     place = place_of(parent)
     for choice in settings.mdev_types:

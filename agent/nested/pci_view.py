@@ -1,7 +1,7 @@
 """One view of PCI devices, their specs and their providers in Placement, for pci.py and for the findings about PCI.
 
-The agent judges a provider by its trait COMPUTE_MANAGED_PCI_DEVICE and its name, whichever program created the
-provider. Allocations are those that Placement records: this module does not read nova's ``pci_devices`` rows.
+The agent recognises the provider of a PCI device by its trait COMPUTE_MANAGED_PCI_DEVICE and its name, whichever
+program created the provider. Allocations come from Placement: this module does not read nova's ``pci_devices`` rows.
 """
 
 from __future__ import annotations
@@ -79,7 +79,10 @@ def key_of(address: str) -> ProviderKey:
 
 
 def taken_by(guest: Domain, view: PciView) -> Mapping[tuple[ProviderKey, str], int]:
-    """Return how many PCI functions the guest has, by provider and class, without providers in ``view.frozen``."""
+    """Return how many PCI functions the guest has, by provider and class.
+
+    Providers with an address in ``view.frozen`` are left out.
+    """
     taken = Counter(
         (key_of(address), offer.classes[0])
         for address, offer in view.offers.items()

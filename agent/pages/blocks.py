@@ -1,4 +1,4 @@
-"""The blocks of which a section of a page consists: frozen values that the template draws.
+"""The blocks that make up a section of a page: frozen values that the template draws.
 
 Texts are plain text: the template escapes them. ``kind`` names the macro of templates/blocks.html that draws the block.
 
@@ -97,7 +97,7 @@ class Figure:
     """One large number with its name.
 
     ``meaning`` is COUNTED if the number is as it should be. ``text`` is shown below the number and says what the number
-    counts, or why the number is not known; ``lines`` are further facts: on which hosts, since when.
+    counts, or why the number is not known. ``lines`` are further facts, such as the hosts and the time.
     """
 
     name: str

@@ -119,7 +119,7 @@ def parse_provider(body: object) -> Provider:
 def parents_first(providers: Iterable[Provider]) -> tuple[Provider, ...]:
     """Return the providers sorted by depth, then by name.
 
-    A parent that is not in ``providers`` counts as no parent. A loop raises PlacementUnavailable.
+    A provider whose parent is not in ``providers`` counts as a root. Raises PlacementUnavailable if there is a loop.
     """
     by_uuid = {provider.uuid: provider for provider in providers}
     parent_of = {provider.uuid: provider.parent_uuid for provider in by_uuid.values()}
@@ -252,7 +252,7 @@ def parse_consumer(body: object, consumer_uuid: str, written: Written | None = N
             for resource_class, amount in _amounts(_object(providers[provider], "allocation"))
         ),
         consumer_type=_consumer_type(found) if providers else None,
-        # Without allocations there is no time of a write: Placement then sends the present time as Last-Modified.
+        # Without allocations, Placement sends the present time as Last-Modified, which is not the time of a write.
         written=written if providers else None,
     )
 

@@ -44,7 +44,7 @@ def table_cell(value: object) -> str:
 
 
 def plain_grid(names: Sequence[str], rows: Iterable[Sequence[object]], headings: Mapping[str, str]) -> Grid:
-    """Return a table of these columns with their plain values; all columns stay, even on a narrow terminal.
+    """Return the rows as a table. All columns stay, even on a narrow terminal.
 
     ``headings`` maps the name of a column to its heading. The heading of any other column is its name in capitals.
     """

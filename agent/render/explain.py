@@ -58,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """Two sums over the rows with a known size: ``size_bytes`` in bytes, ``amount`` with each row's size rounded up."""
+    """The sum of the held amounts and the sum of the sizes, over all rows whose size in bytes is known."""
 
     amount: int
     size_bytes: int
@@ -194,7 +194,7 @@ def scope_of_class(report: AuditReport, resource_class: str) -> AuditReport:
 
 
 def scope_of_consumer(report: AuditReport, consumer: str) -> AuditReport:
-    """Return the report, reduced to the consumer's rows and findings; the inventory stays whole.
+    """Return the report with only the consumer's rows and findings, but with the whole inventory.
 
     ``consumer`` has the form that ``canonical`` returns.
     """

@@ -1,4 +1,4 @@
-"""consumer-project-differs: assign the consumer to its instance's project and user; the amounts stay (scenario 162)."""
+"""consumer-project-differs: give the consumer its instance's project and user, and keep its amounts (scenario 162)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Measure the one store that DISK_GB counts: the volume group, Ceph pool or file system with the guests' disks.
 
-The free space is not the size minus the used space. A file system reserves some space for root. For Ceph, the size is
-that of the whole cluster, copies included, but the used space is that of the pool, as in nova. Each host that uses the
-cluster reports the same size.
+The free space may differ from the size minus the used space. A file system reserves some space for root. For Ceph, the
+agent measures as nova does: the size is that of the whole cluster, copies included, but the used space is that of the
+pool. Each host that uses the cluster reports the same size.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class FindingChange:
 class ReportedFinding:
     """A finding as last reported.
 
-    ``reported_at`` is the time of the last report in monotonic seconds; for ``gap_s`` seconds after that time no change
-    is reported. ``quiet``: the finding has appeared again, but this was not reported, because it appears too often.
+    ``reported_at`` is the time of the last report, in monotonic seconds. No change is reported for ``gap_s`` seconds
+    after that time. ``quiet``: the finding appears so often that its last appearance was not reported.
     """
 
     seen: SeenFinding

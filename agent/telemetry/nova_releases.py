@@ -20,8 +20,8 @@ _RELEASES: tuple[tuple[int, str], ...] = (
     (74, "OpenStack 2026.2"),
 )
 _NEWER = "newer than OpenStack 2026.2, not tested"
-# From this service version on, the table of migrations in nova's database has more indexes (``_INDEXES``; nova's schema
-# change ab450ba04102 adds them). The agent's statements work without these indexes.
+# The first service version with the indexes that ``_INDEXES`` names. nova's schema change ab450ba04102 adds them. The
+# agent's SQL statements also work without these indexes.
 _INDEXES_SINCE = 74
 _INDEXES = "two indexes of nova's migrations table, for source_compute and dest_compute (OpenStack 2026.2)"
 

@@ -99,9 +99,9 @@ class WhyReport:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer is undecided: no tree is known to fit, but another tree may fit.
+        """Whether the answer is undecided: no checked tree fits, but some tree could not be checked to the end.
 
-        The agent has not read that tree, or the search gave up on it.
+        The agent did not read such a tree, or the search gave up on the tree.
         """
         asked = self.answer.trees if self.is_whole else (self.own,)
         return not self.fits and (bool(self.unread) or any(tree and is_undecided(tree) for tree in asked))

@@ -1,7 +1,7 @@
 """Decide how each failure of a command appears: its exit code, its kind, its message and its list of problems.
 
-A command that fails prints no document (the document is its result on stdout). With ``-f json`` the command then prints
-an error object (``error_document``) instead, so that a program that reads stdout always gets JSON. Pure.
+A command that fails does not print its result on stdout. With ``-f json`` the command prints an error object
+(``error_document``) instead, so that a program that reads stdout always gets JSON. Pure.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ class FileSystemIdentity:
     """What identifies the file system of a path.
 
     ``kind`` is the type. ``device`` is the mounted device or export (/dev/vdb, server:/export). ``inner`` is the path
-    as seen from the file system's own root; a bind mount changes ``mount_point`` but not ``inner``. ``uuid`` is the
-    uuid of a file system on a disk, None for any other file system, or if the host does not report a uuid.
+    as seen from the file system's own root; a bind mount changes ``mount_point`` but not ``inner``. ``uuid`` is None
+    if the file system is not on a disk, or if the host does not report its uuid.
     """
 
     mount_point: str
@@ -92,9 +92,9 @@ class FileSystemIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSystem:
-    """statvfs of one path: size, free bytes (including root's reserve) and available bytes.
+    """The file system of one path, as statvfs reports it. ``free_bytes`` includes root's reserve.
 
-    ``identity`` is None if the kernel's list of mounts does not have the file system.
+    ``identity`` is None if the kernel's list of mounts does not contain the file system.
     """
 
     path: str
@@ -107,8 +107,8 @@ class FileSystem:
 class GuestFile(NamedTuple):
     """A file that a domain names as its disk; ``format`` comes from the domain's XML, never from the file's contents.
 
-    A guest can write anything into a raw disk, even a qcow2 header with any size. The class is a tuple because tuples
-    compare fast, and each audit compares all these files with those of the last audit.
+    A guest can write anything into its raw disk, even a qcow2 header that states a false size. Each audit compares its
+    files with those of the last audit. The class is a tuple because tuples compare fast.
     """
 
     path: str
@@ -148,7 +148,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageStore:
-    """The files below ``instances_path`` that are on the same file system.
+    """The files below ``instances_path``, without files on other file systems than that of ``instances_path``.
 
     ``cache_path``: the folder of cached base images below ``path``.
     ``cache_bytes``: bytes that the regular files in this folder take; 0 if the folder is absent or on another device,

@@ -136,7 +136,8 @@ def _bar(name: str, bar: _Bar, top: float, per_unit: float) -> Iterator[Shape]:
 def _widths(exact: Sequence[float]) -> list[float]:
     """Return the widths of a bar's parts.
 
-    A part that would be too narrow to see gets the width _LEAST. The widest part becomes narrower by what this adds.
+    A part that would be too narrow to see gets the width _LEAST. The widest part gets narrower by the same total, so
+    that the bar keeps its width.
     """
     widths = [max(_LEAST, width) for width in exact]
     if widths:

@@ -4,8 +4,8 @@ The group accepts all options of nova.conf's [placement]: any auth plugin, TLS o
 ``auth_type`` must be set: without a plugin keystoneauth fails only at the first request and does not say why.
 
 This module opens no connection, but it reads the TLS files: a wrong path makes the start fail. A URL without scheme or
-host also makes the start fail; keystoneauth would look up such a text in the catalog. Each error text names the
-configuration file, which oslo.config's ``get_location`` returns (agent/config/traced_conf.py).
+host also makes the start fail, because keystoneauth would look up such a text in the catalog. Each error text names the
+configuration file that sets the option (agent/config/traced_conf.py).
 
 keystoneauth's plugin ``none`` sends the token "notused". A Placement with ``auth_strategy = noauth2`` rejects that
 token (403); such a Placement accepts ``admin_token`` with the token ``admin``.
@@ -39,8 +39,8 @@ from agent.placement.http.unanswered_time import UnansweredTime
 from agent.placement.http.urllib3_versions import accepted_encodings
 from agent.text.urls import url_problem, without_login
 
-# The number of pooled connections. Only the audit's thread sends requests; the second connection replaces a connection
-# that the server has just closed.
+# The number of pooled connections. One connection suffices, because only the audit's thread sends requests. The second
+# connection replaces a connection that the server has just closed.
 POOL_SIZE = 2
 
 
@@ -139,9 +139,8 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
 
 def _wrong_tls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     options = conf[group]
-    # The library ``requests`` (HTTPAdapter.cert_verify) reads the CA's file only if the URL is https. It reads the
-    # agent's own certificate for any URL. So with an http URL a missing CA's file is no mistake: nova-compute starts
-    # without that file too.
+    # The library ``requests`` (HTTPAdapter.cert_verify) reads ``cafile`` only for an https URL, but ``certfile`` and
+    # ``keyfile`` for any URL. So a missing ``cafile`` is no mistake if all URLs are http. nova-compute starts then too.
     is_secure = any(url.lower().startswith("https") for _, _, url in _urls(conf, group, auth))
     cafile = options.cafile if is_secure else None
     for problem in tls_problems(cafile, options.certfile, options.keyfile):

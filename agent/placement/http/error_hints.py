@@ -1,7 +1,9 @@
 """Name the option that the operator should check after an error of Keystone, TLS or Placement's policy.
 
-The libraries say what happened, but never which option is the cause. The TLS hints match OpenSSL's own error text (3.0,
-as Python 3.11 quotes it), also inside an error text of keystoneauth. A hint repeats nothing of the error. Pure: no I/O.
+The libraries say what happened, but never which option is the cause. The TLS hints match the error texts of OpenSSL 3.0
+as Python 3.11 quotes them. keystoneauth's error texts contain these texts. A hint contains no text of the error.
+
+Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -52,8 +54,8 @@ _PLACEMENT: Final = {
     403: "Placement's policy asks for a role that the user of [placement] does not have on its project; by default, "
     "the policy asks for admin or service",
 }
-# Matches a reshape request. By default, only the role service may reshape (policy placement:reshaper:reshape; 16.0.0,
-# policies/reshaper.py). For every other request of the agent, the role admin is enough.
+# Matches a reshape request. Placement's default policy (policies/reshaper.py, 16.0.0) lets only the role service
+# reshape. For every other request of the agent, the role admin is enough.
 _RESHAPE: Final = re.compile(r"POST \S*/reshaper")
 _NO_RESHAPER = (
     'the user of [placement] needs the role "service" on its project: without it, Placement rejects the reshape '

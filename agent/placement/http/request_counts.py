@@ -1,6 +1,7 @@
 """Count the requests to Placement by status and duration, since the start of the process.
 
-One thread at a time sends requests; another thread may read ``counts``, which is always replaced as a whole.
+Only one thread at a time sends requests. Any other thread may read ``counts``, because each change replaces the whole
+object.
 """
 
 from __future__ import annotations

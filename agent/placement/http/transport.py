@@ -1,17 +1,17 @@
 """Limit the total time of a request, from sending to the last byte of the answer, and the size of the answer.
 
 The time-out of ``requests`` restarts with every byte that arrives, in the headers as well as in the body. So a server
-that sends a byte now and then could delay an audit for ever. With this adapter each read of the socket waits at most
-for the rest of the total time. Each attempt to connect also gets only the rest of the total time; without this adapter,
-urllib3 would give the whole time-out to every address of a host.
+that sends a byte now and then could delay an audit for ever. With this adapter, each attempt to connect and each read
+of the socket get only the rest of the total time. Without this adapter, urllib3 would give the whole time-out to every
+address of a host.
 
 This module cannot stop a slow name look-up. Instead, agent/placement/http/question_time.py stops waiting for the
 look-up. If the resolver answers after the total time, nothing is sent, because no caller waits for Placement's answer
 any more.
 
-A time limit does not limit the size of an answer: gigabytes may arrive in 30 s, and more if they are compressed. Each
-piece is counted when it is decompressed, and the answer is cut off at the first piece that exceeds the limit
-(``bounds``). urllib3 decompresses piece by piece (2.6 and later: no more than was requested).
+A time limit does not limit the size of an answer: gigabytes may arrive in 30 s, and more if they are compressed. So
+this module counts the bytes of each piece after urllib3 has decompressed it, and cuts the answer off at the first piece
+that exceeds the limit (bounds.py). From version 2.6 on, urllib3 decompresses no more bytes than were requested.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class TooLarge(requests.RequestException):
 
 @contextlib.contextmanager
 def within(seconds: float | None) -> Iterator[None]:
-    """Limit the total time of this thread's requests in the block. ``seconds`` is None for no limit."""
+    """Limit the total time of the requests that this thread sends inside the ``with`` block; None means no limit."""
     token = _ends_at.set(None if seconds is None else time.monotonic() + seconds)
     try:
         yield
@@ -60,7 +60,7 @@ def within(seconds: float | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def bounded(bound: Bound) -> Iterator[None]:
-    """Limit the size of each answer that this thread gets in the block. Outside of any block the limit is ``OWN``."""
+    """Limit the size of each answer that this thread receives inside the ``with`` block. Elsewhere ``OWN`` applies."""
     token = _bound.set(bound)
     try:
         yield

@@ -14,9 +14,9 @@ _TOO_SHORT_S = 0.25
 
 
 class UnansweredTime:
-    """The time that all requests without an answer may take together.
+    """Limits the total time of all requests that get no answer.
 
-    If there is no limit, only the time-out of each single request applies.
+    Without a limit, only the time-out of each single request applies.
     """
 
     def __init__(self, limit_s: float = math.inf) -> None:

@@ -1,7 +1,8 @@
 """Parse a domain's XML only if the text changed since the last read, because parsing is most of a read's cost.
 
-The agent often reads XML that has not changed: it reads each domain again at the domain's scheduled turn, and reads
-every domain each time while no events arrive (domain_cache.py). This cache stores a digest, not the 5 to 8 KB of text.
+The agent often reads XML that has not changed (domain_cache.py). It reads each domain again in every tenth audit. While
+libvirt's events do not arrive, it reads all domains in every audit. This cache stores a digest of the XML, because the
+text has 5 to 8 KB.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class DomainTexts:
         self._known: dict[str, tuple[bytes, Domain]] = {}
 
     def parse(self, domain_uuid: str, xml: str, state: DomainState) -> Domain:
-        """Return the domain in ``xml``, with ``state``; parse ``xml`` only if it has changed.
+        """Return the domain that ``xml`` describes, with ``state`` as its state.
 
-        Raises SourceInconsistent.
+        Parses ``xml`` only if it differs from this domain's last XML. Raises SourceInconsistent.
         """
         digest = hashlib.sha256(xml.encode(errors="surrogatepass")).digest()
         known = self._known.get(domain_uuid)

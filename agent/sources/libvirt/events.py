@@ -34,8 +34,8 @@ LOG = logging.getLogger("stocktake.source")
 CONNECTED = "libvirt-connected"
 DISCONNECTED = "libvirt-disconnected"
 
-# The events that trigger an audit, as (the audit's reason, the event's name in libvirt). The agent does not register an
-# event that the driver or the library lacks.
+# The events that trigger an audit, as (the audit's reason, the event's name in libvirt). The agent skips an event that
+# the libvirt library, or libvirt's driver for the hypervisor, does not support.
 EVENTS = (
     ("lifecycle", "VIR_DOMAIN_EVENT_ID_LIFECYCLE"),
     ("device-added", "VIR_DOMAIN_EVENT_ID_DEVICE_ADDED"),
@@ -92,7 +92,7 @@ class DomainListener(Protocol):
 class Backoff:
     """The back-off between attempts to connect.
 
-    The wait doubles with each failure, up to ``cap_s``; each wait is then shortened at random by up to a half.
+    The wait doubles with each failure, up to ``cap_s``. A random part of each wait, at most half of it, is left out.
     """
 
     first_s: float = 0.25
@@ -267,14 +267,14 @@ class LibvirtEvents:
         self._wake.set()
 
     def _report(self, reason: str) -> None:
-        # `notify` returns at once, so it may run under the lock. The lock makes stop() wait for a call that is running.
+        # The lock makes stop() wait until a running call of `notify` returns. `notify` returns at once.
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)
 
 
 def _take_down(link: _Link) -> None:
-    """Deregister all callbacks, then close the connection: the binding keeps it open while it has callbacks."""
+    """Deregister all callbacks, then close the connection: it stays open as long as a callback is registered."""
     for deregister in (*link.deregister, link.connection.unregisterCloseCallback):
         with contextlib.suppress(libvirt.libvirtError):
             deregister()

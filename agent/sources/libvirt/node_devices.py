@@ -37,9 +37,10 @@ def devices_from(nodes: Iterable[NodeDevice], odd: Iterable[OddDevice]) -> Devic
 
 
 def _networks(nodes: Iterable[NodeDevice]) -> dict[str, NetworkDevice]:
-    """Return each parent's network device.
+    """Return one network device for each parent device, by the parent's name.
 
-    If a parent has several (switch ports), return the device with the shortest name; of equally short names, the first.
+    A parent may have several network devices (switch ports). The one with the shortest name counts. Of equally short
+    names, the first in the alphabet counts.
     """
     named = [(node.network.interface, node.parent, node.network) for node in nodes if node.network and node.parent]
     # In the dictionary, a later device of the same parent replaces an earlier one. The order is reversed, so that the

@@ -183,7 +183,7 @@ def flavor_from_primitive(primitive: object, where: str) -> Flavor:
     )
 
 
-# Guests with pinned CPUs have different topologies, so this cache is larger than the cache of flavors.
+# Each guest with pinned CPUs has its own topology, so this cache is larger than the cache of flavors.
 @functools.lru_cache(maxsize=4096)
 def _numa(text: str) -> tuple[InstanceCell, ...]:
     return _numa_cells(_json_object(text), "")

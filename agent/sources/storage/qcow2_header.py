@@ -75,7 +75,7 @@ def parse_ploop(head: bytes) -> int:
 
 
 def _data_file(head: bytes, at: int) -> str:
-    """Return the data file's name, which is in one of the header extensions from the offset ``at`` on.
+    """Return the data file's name from the list of header extensions, which begins at the offset ``at``.
 
     Each extension is padded to a multiple of 8 bytes. An extension of type 0 ends the list.
     """
