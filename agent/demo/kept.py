@@ -1,6 +1,6 @@
-"""Remember a kept demo cloud in its folder, find the kept clouds of this user, and remove them.
+"""Record in a demo cloud's folder that the cloud was left running, find this user's running clouds, and remove them.
 
-The folder is below the system's folder for temporary files, and only its owner can read it.
+A cloud's folder is in the system's folder for temporary files, and only the folder's owner can read it.
 """
 
 from __future__ import annotations

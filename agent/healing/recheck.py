@@ -37,8 +37,8 @@ MARGIN = datetime.timedelta(seconds=2)
 class Planned(NamedTuple):
     """nova's rows on which a plan is based.
 
-    ``migrations`` has all migrations of each instance, also those between other hosts. It is None for an instance whose
-    migrations could not be read.
+    ``migrations`` maps an instance's uuid to all migrations of the instance, also those between other hosts. The value
+    is None if these migrations could not be read.
     """
 
     state: NovaState
@@ -48,7 +48,7 @@ class Planned(NamedTuple):
 class Proven(NamedTuple):
     """Proof that nova's database showed a heartbeat at or after ``since``.
 
-    ``since`` is None if the state source has no cloud: then no proof is needed.
+    ``since`` is None if the state source reads nothing of nova ([state] source = none). Then no proof is needed.
     """
 
     since: datetime.datetime | None

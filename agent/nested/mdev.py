@@ -122,9 +122,9 @@ def uuid_of(mdev: Mdev) -> str | None:
 
 
 def _place(mdev: Mdev | None, resource_class: str, settings: Settings) -> ProviderKey | str | None:
-    """Return the key of the child provider that counts this device; None for a device of another class.
+    """Return the key of the child provider that counts this device in this resource class.
 
-    If the child is unknown, return a text that says why.
+    Return None if the device counts in another class. If the child is unknown, return a text that says why.
     """
     if mdev is None:
         return "libvirt does not list the device, so its parent is not known"

@@ -1,8 +1,8 @@
 """Name the OpenStack release of a nova service, and the features that a cloud with old services lacks. Pure: no I/O.
 
 nova's SERVICE_VERSION (nova/objects/service.py) counts changes, and each service writes this number into its row in
-nova's database. The table below has the number of each release that tools/matrix runs; a number between two releases
-belongs to the development of the later release.
+nova's database. ``_RELEASES`` has the number of each release that tools/matrix runs. A number between those of two
+releases comes from a development version of the later release.
 """
 
 from __future__ import annotations
