@@ -1,4 +1,4 @@
-"""Record in a demo cloud's folder that the cloud was left running, find this user's running clouds, and remove them.
+"""Record in a demo cloud's folder that the cloud was left running, find this user's kept clouds, and remove them.
 
 A cloud's folder is in the system's folder for temporary files, and only the folder's owner can read it.
 """

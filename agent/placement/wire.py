@@ -119,7 +119,7 @@ def parse_provider(body: object) -> Provider:
 def parents_first(providers: Iterable[Provider]) -> tuple[Provider, ...]:
     """Return the providers sorted by depth, then by name.
 
-    A provider whose parent is not in ``providers`` counts as a root. Raises PlacementUnavailable if parents form a loop.
+    A provider whose parent is not in ``providers`` counts as a root. Raises PlacementUnavailable if it finds a loop.
     """
     by_uuid = {provider.uuid: provider for provider in providers}
     parent_of = {provider.uuid: provider.parent_uuid for provider in by_uuid.values()}
