@@ -16,7 +16,7 @@ JUST_BEFORE_S = 0.5
 
 
 def reading(task: AuditTask, source: str, ask: Callable[[], T]) -> Reading[T]:
-    """Call ``ask``, and return a Reading with its value or its AgentError. Only this function makes Readings of errors.
+    """Call ``ask``, and return a Reading with its value or its AgentError. Only here an error becomes a Reading.
 
     A ConfigError is raised and not turned into a Reading, because only the operator can correct the configuration.
     """

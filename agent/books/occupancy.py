@@ -1,9 +1,9 @@
 """Decide what nova's instances and migrations occupy on this host: one flavor, or two flavors during a resize.
 
 Both flavors of a resize count until the resize is confirmed, so one instance may occupy the host twice, in different
-NUMA cells. Until the move is finished, the instance's row has the NUMA cells of the source; the migration context has
-the cells of source and destination. A finished migration occupies nothing, even if Placement still has its allocation.
-Pure.
+NUMA cells. Until the move is finished, the instance's row has only the NUMA cells of the source. The migration context
+has the cells of source and destination. A finished migration occupies nothing, even if Placement still has its
+allocation. Pure.
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ def _in_new_cells(taken: Occupancy, arriving: frozenset[tuple[str, int]]) -> Occ
 def _moves(
     state: NovaState, node: str, by_uuid: dict[str, Instance]
 ) -> tuple[dict[str, Migration], list[StuckMigration]]:
-    # Return two results. The first maps each known, moving instance to its newest migration from or to this node. The
-    # second has the stuck migrations, which the first leaves out. A migration is stuck if the instance's migration
-    # context belongs to another migration.
+    # Return the newest migration from or to this node for each known instance that moves, and the stuck migrations. A
+    # migration is stuck if its instance's migration context belongs to another migration. The first result has no stuck
+    # migrations.
     newest: dict[str, Migration] = {}
     for migration in sorted(state.migrations, key=lambda m: m.id):
         instance = by_uuid.get(migration.instance_uuid)

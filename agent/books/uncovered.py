@@ -1,8 +1,9 @@
 """Compute the uncovered use: what is in use, unknown to the cloud, and not subtracted in Placement. Pure.
 
 If the cloud does not know a use, for example a volume made by hand, the agent makes Placement subtract it from the free
-capacity: either as a part of ``reserved``, or as allocations of the agent's own consumers. If both together are too
-small, the rest is uncovered. The scheduler may allocate this rest to instances, although it is in use.
+capacity: either as a part of ``reserved``, or as allocations of the agent's own consumers. If ``reserved`` and these
+allocations together are smaller than the use, the rest of the use is uncovered. The scheduler may allocate this rest to
+instances, although it is in use.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from agent.model.memo import for_equal_arguments
 
 Document = dict[str, Any]
 
-#: The codes of findings of this kind: nova's database promises an amount, but Placement has no allocation for it.
+#: The codes of findings which say that nova's database promises an amount for which Placement has no allocation.
 MISSING = frozenset({"allocation-missing"})
 #: The maximum number of characters of the sentence about the worst finding.
 MOST_CHARACTERS = 160

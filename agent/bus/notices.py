@@ -32,7 +32,7 @@ _FAILED = frozenset({Outcome.CRASHED, Outcome.UNREADABLE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """One notification; ``priority`` is info, warn or error, and part of the name of the notification's queue."""
+    """One notification. Its queue's name contains the ``priority``, which is info, warn or error."""
 
     event_type: str
     priority: str

@@ -1,4 +1,4 @@
-"""After a command changed something, ask the daemon for an audit, so that ``stocktake status`` shows the change."""
+"""Ask the daemon for an audit after a command changed something, so that ``stocktake status`` shows the change."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ MOST_SLIPS = 2
 def parsable(words: Words) -> Words:
     """Return the request's words in a form that the parser accepts.
 
-    The parser refuses the beginning of a uuid. So if ``in_tree`` is only the beginning of a uuid, it is left out.
+    The parser refuses the beginning of a uuid. So ``in_tree`` is left out if it is only the beginning of a uuid.
     """
     return replace(words, in_tree=None) if _is_beginning(words) else words
 
@@ -84,7 +84,7 @@ def refuse_unknown_places(client: PlacementClient, request: ResourceRequest, own
 
 
 def unknown_aggregate(request: ResourceRequest, aggregate: str, known: Iterable[str]) -> str:
-    """Return the error for an aggregate without providers; ``known`` are the aggregates of this host's tree."""
+    """Return the error for an aggregate that has no providers. ``known`` has the aggregates of this host's tree."""
     near = mistyped(aggregate, known)
     hint = f" (did you mean {near}?)" if near else ""
     wanted = any(aggregate in some for group in request.groups for some in group.member_of)

@@ -143,7 +143,7 @@ def _goes_unread(nova_conf: Book, key: Key) -> bool:
 
 
 def _take_instances_path(own: Book, nova_conf: Book, unread: dict[Key, str]) -> dict[Key, str]:
-    """If no file sets ``instances_path``, derive it from nova.conf's ``state_path``.
+    """Derive ``instances_path`` from nova.conf's ``state_path`` if no file sets ``instances_path``.
 
     Return a mapping of the option ``instances_path`` to the path of the file that sets ``state_path``. If nothing was
     derived, the mapping is empty.

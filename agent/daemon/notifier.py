@@ -17,7 +17,7 @@ SEND_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """Sends messages to systemd. ``address``: systemd's socket; None: do not send.
+    """Sends messages to systemd. ``address`` is systemd's socket; None sends nothing.
 
     ``watchdog_s``: the maximum seconds between two ``WATCHDOG=1``; None if systemd does not watch this process.
     """

@@ -22,8 +22,8 @@ from agent.telemetry.dump import Condition
 from agent.telemetry.event_log import log_event
 from agent.telemetry.finding_changes import FindingChange
 
-#: The seconds that a stop waits for a read in progress, before it abandons the read. Unless a write is in progress, a
-#: stop takes five seconds at most.
+#: The seconds that a stop waits for a read in progress, before it abandons the read. A stop takes five seconds at most,
+#: unless a write is in progress.
 READ_GRACE_S = 1.0
 
 
@@ -154,7 +154,9 @@ class Outside:
 
 
 class AgentService:
-    """Starts, stops and reloads the worker, its queue of audit requests, and all that adds requests to the queue."""
+    """Starts, stops and reloads the worker, its queue of audit requests, and all objects that add requests to the
+    queue.
+    """
 
     def __init__(
         self,
@@ -210,7 +212,7 @@ class AgentService:
     def wait(self) -> None:
         """Wait until the worker has ended.
 
-        If the worker is stuck in a read, give up. An abandoned read does no harm, because it changes nothing.
+        Give up if the worker is stuck in a read. An abandoned read does no harm, because it changes nothing.
         """
         while not self._worker.join(READ_GRACE_S):
             if self._outside.reading():

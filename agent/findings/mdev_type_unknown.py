@@ -1,4 +1,4 @@
-"""mdev-type-unknown: no device of this host supports a type of mediated device that an option enables.
+"""mdev-type-unknown: an option enables a type of mediated device that no device of this host supports.
 
 The rule checks the devices at the type's configured addresses, or all devices if the type has no addresses.
 nova-compute does not report this mistake and just never offers the type. Only libvirt knows the types, so a check that

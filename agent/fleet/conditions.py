@@ -65,12 +65,12 @@ _OF_SEVERITY = (("error", Condition.ERROR), ("warning", Condition.WARNING), ("in
 def told_condition(outcome: str, severities: Counts | None, findings: Counts | None) -> Condition:
     """Return the condition that a host's message describes.
 
-    The audit's outcome gives one condition, and the findings give another; the worse one is returned.
+    The audit's outcome gives one condition, and the findings give another. The worse of the two is returned.
     """
     by_outcome = _OF_OUTCOME.get(outcome, Condition.CLEAN)
     if by_outcome is Condition.CLEAN and outcome not in ("clean", "findings"):
-        # The host's agent is newer and sends an outcome that this program does not know. UNRATED and not CLEAN, so that
-        # the operator looks at the host.
+        # The host's agent is newer and sends an outcome that this program does not know. The host becomes UNRATED and
+        # not CLEAN, so that the operator looks at it.
         by_outcome = Condition.UNRATED
     return min(by_outcome, _of_findings(severities, findings), key=RANKS.__getitem__)
 

@@ -43,7 +43,8 @@ def lines(
 ) -> tuple[HealLogState, tuple[Line, ...]]:
     """Return the state for the next run of heal, and the lines that this run logs.
 
-    No line is about a finding that the audit could not check: the line ``findings unknown`` reports such findings.
+    These lines leave out the findings that the audit could not check, because the line ``findings unknown`` reports
+    them.
     """
     seen = {each.finding.id: each for each in report.findings}
     tried = tuple(healed)

@@ -31,7 +31,7 @@ from agent.text.own_rows import (
 #: The maximum number of claims (evidence) that the file keeps of one finding. Without this limit, a finding about
 #: thousands of consumers would fill the file with thousands of claims.
 EVIDENCE = 20
-#: The maximum number of findings saved with their text; of other findings the file has id, code, severity and times.
+#: The file has the texts of at most this number of findings. Of the others it has only id, code, severity and times.
 MOST_TEXTS = 5_000
 _LOUDEST_FIRST = tuple(Severity)
 

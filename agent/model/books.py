@@ -32,7 +32,7 @@ class Books:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frozen:
-    """A resource class of a provider, or a family of child providers, that the agent does not change now, and why."""
+    """What the agent does not change now, and why: a resource class of a provider, or a family of child providers."""
 
     name: str
     why: str

@@ -37,8 +37,9 @@ class RequestGroup:
 class ResourceRequest:
     """A whole request. ``group_policy`` is "none" or "isolate"; it may be None if at most one group is granular.
 
-    ``root_required`` and ``root_forbidden`` are traits of the tree's root (microversion 1.35). ``same_subtree`` are
-    sets of suffixes: one of the providers that satisfy these groups must be an ancestor of all the others (1.36).
+    ``root_required`` and ``root_forbidden`` are traits of the tree's root (microversion 1.35). ``same_subtree`` has
+    sets of group suffixes (1.36). One of the providers that satisfy the groups of a set must be an ancestor of all the
+    others.
     """
 
     groups: tuple[RequestGroup, ...]
@@ -80,7 +81,7 @@ class OfferedProvider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedProviders:
-    """The providers that may satisfy a request, parents first: whole trees, and the providers that share with them.
+    """The providers that may satisfy a request, parents first: whole trees, and the providers that share with a tree.
 
     ``is_whole``: ``providers`` has all providers of the cloud, not only one host's tree and the providers that share
     with that tree.

@@ -124,7 +124,8 @@ def _offer(address: str, matches: Sequence[Match]) -> Offer:
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
     """Return the contradictions between specs and devices, sorted by address."""
-    # The version is 0 until libvirt has probed QEMU; ``undecided`` finds the devices that must wait for the version.
+    # ``hypervisor_version`` is 0 until libvirt has probed QEMU; ``undecided`` finds the devices that must wait for the
+    # version.
     qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
     is_too_old_to_move = qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
     return _conflicts(host.devices.pci if host.devices else (), tuple(specs), is_too_old_to_move)
@@ -171,7 +172,7 @@ def undecided(host: HostFacts, offered: Mapping[str, Offer]) -> frozenset[str]:
 
 
 def _remote_parents(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Iterable[Conflict]:
-    """Yield a conflict for each spec that names a physical function and sets remote_managed, which it must not do."""
+    """Yield a conflict for each spec that sets remote_managed although it names a physical function."""
     functions = {device.address: device for device in devices if device.kind is PciKind.PF}
     for spec in specs:
         named = functions.get(spec.single_address or "")

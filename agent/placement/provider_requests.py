@@ -1,6 +1,7 @@
 """Send the requests that several modules of this package share: lists of providers, and the parts of one provider.
 
-All functions raise PlacementError. A 404 means that the provider was deleted since it was listed (``none_if_gone``).
+All functions raise PlacementError. ``none_if_gone`` handles a 404, which means that the provider was deleted after it
+was listed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def part_path(uuid: str, part: str) -> str:
 
 
 def listed(client: PlacementClient, bound: Bound = OWN, **filters: str) -> tuple[Provider, ...]:
-    """Return the providers that match all filters. Placement's list lacks their inventories, traits and aggregates."""
+    """Return the providers that match all filters, without their inventories, traits and aggregates."""
     query = f"?{urlencode(filters, safe=':,', quote_via=quote)}" if filters else ""
     return client.get(f"/resource_providers{query}", MINIMUM, wire.parse_providers, bound)
 

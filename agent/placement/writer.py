@@ -51,7 +51,7 @@ CUSTOM = "CUSTOM_"
 UNKNOWN_CLASS = re.compile(r"No such resource class \S*CUSTOM_")
 UNKNOWN_TRAIT = "No such trait"
 NO_PARENT = "parent provider UUID does not exist"
-# If the tree has changed since the plan, Placement rejects a move with one of these texts (16.0.0,
+# Placement rejects a move with one of these texts if the tree has changed since the agent planned the move (16.0.0,
 # objects/resource_provider.py).
 TREE_CHANGED = re.compile(f"{NO_PARENT}|creating loop in the provider tree|(re|un)-parenting a provider")
 REFUSALS = (PlacementRejected, InventoryInUse, ProviderInUse, DuplicateName, ProviderElsewhere)

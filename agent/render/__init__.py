@@ -2,7 +2,7 @@
 
 Begin with documents.py, which turns a report into JSON documents with stable keys. The modules named ``*_text``
 describe these documents in words, the modules named ``*_grid`` make tables of them. Text is a sequence of values of
-layout.py; only draw.py uses rich, which wraps, aligns and colours the values for a terminal. explain.py decides what
+layout.py. Only draw.py uses rich, which wraps, aligns and colours the values for a terminal. explain.py decides what
 ``stocktake explain`` shows. status.py checks the report file and describes it in words, even if another version of the
 program wrote the file.
 

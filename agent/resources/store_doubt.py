@@ -143,7 +143,7 @@ def to_remember(snapshot: Snapshot, settings: Settings) -> StoreMark | None:
 def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
     """Return the mark (what identifies the store) that earlier audits remembered.
 
-    None if there is none, or if it is the mark of another path or volume group than that of ``now``.
+    Return None if there is no mark, or if the mark is of another path or volume group than ``now``.
     """
     before = snapshot.store
     return before if before is not None and (before.source, before.name) == (now.source, now.name) else None

@@ -16,8 +16,8 @@ from agent.text.redact import blotted
 _GONE = "***@"
 # Matches a URL's login: from "//" to the last "@" before the next "//", because a password may contain "/" and "@".
 _LOGIN = re.compile(r"(?<=//)(?:(?!//)\S)*@")
-# Matches user:password@ without "//" before it. "(?!/)" prevents that "http" is taken for the user in
-# "http:/user:password@host".
+# Matches user:password@ without "//" before it. In "http:/user:password@host", "(?!/)" keeps "http" from being taken as
+# the user.
 _BARE_LOGIN = re.compile(r"[^\s/,]+:(?!/)(?:(?!//)\S)*@")
 
 

@@ -2,8 +2,8 @@
 
 Placement 16.0.0 has three surprising rules. First, for a granular group only the provider's own aggregates count; for
 the unnumbered group the aggregates of the tree's root count too. Second, with ``in_tree``, no provider from outside the
-tree serves the unnumbered group. Third, for a group without resources Placement ignores which tree ``in_tree`` names;
-and if such a group has no required trait and no aggregate either, no provider satisfies it. Pure: no I/O.
+tree serves the unnumbered group. Third, for a group without resources Placement ignores which tree ``in_tree`` names.
+No provider satisfies such a group if it has no required trait and no aggregate either. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def not_granted(inventory: Inventory | None, used: int, amount: int) -> Iterator
         yield Constraint.MAX_UNIT
     if amount % inventory.step_size:
         yield Constraint.STEP_SIZE
-    # ``capacity`` is not rounded to an integer, because Placement also compares used + amount with a float.
+    # ``capacity`` is not rounded to an integer, because Placement does not round it either.
     if used + amount > inventory.capacity:
         yield Constraint.CAPACITY
 
@@ -157,8 +157,8 @@ def judged_for_membership(
 ) -> tuple[OfferedProvider, ...]:
     """Return the providers to check against ``member_of``: at least one of them must be in the required aggregates.
 
-    One of them is ``offered``. For the unnumbered group the tree's root is checked too, unless ``offered`` is a sharing
-    provider.
+    ``offered`` is always one of them. For the unnumbered group the tree's root is another, unless ``offered`` is a
+    sharing provider.
     """
     return (offered, tree.root) if not group.suffix and tree.owns(offered) else (offered,)
 

@@ -69,7 +69,7 @@ def _of(explanation: Explanation, detail: Detail, code: int) -> Answer:
 
 
 def _of_finding(report: AuditReport, seen: SeenFinding) -> Answer:
-    # If this audit could not check the finding, the answer is incomplete: a source that the finding needs was not read.
+    # The answer is incomplete if this audit could not read a source that the finding needs.
     missing = seen.unknown_because if seen.state is FindingState.UNKNOWN else ()
     others = {each.finding.id: finding_document(each) for each in report.findings}
     blocks = tuple(finding_details(others[seen.finding.id], names_of(report), report.started_at, others))

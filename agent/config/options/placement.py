@@ -12,8 +12,8 @@ from oslo_config import cfg
 GROUP = "placement"
 
 # Stocktake's defaults for some of keystoneauth's options. service_type and valid_interfaces have nova's defaults.
-# Without a default for the time-out, a call could hang; keystoneauth itself has no default for the time-out and for the
-# numbers of retries. Retries apply only to GET requests: the client never sends a write twice.
+# keystoneauth itself has no default for the time-out and for the numbers of retries. Without a time-out, a call could
+# hang. Retries apply only to GET requests: the client never sends a write twice.
 DEFAULTS = {
     "service_type": "placement",
     "valid_interfaces": ["internal", "public"],

@@ -1,9 +1,9 @@
-"""Read three CPU lists, which say which CPUs count as VCPU or as PCPU. Some lists must not be set together.
+"""Read the three CPU lists that say which CPUs count as VCPU or as PCPU. Some lists must not be set together.
 
-nova-compute accepts a list that names a CPU twice, and numbers that are not plain digits (``+1``, ``1_0``). In
-Stocktake's own files such a list is an error, because the operator probably meant another CPU; in nova.conf such a list
-causes a notice. Only the audit checks whether the CPUs exist and are online, so a missing CPU does not prevent the
-start of the agent.
+nova-compute accepts a list that names a CPU twice, or that has numbers such as ``+1`` or ``1_0``. In Stocktake's own
+files such a list is an error, because the operator probably meant another CPU. In nova.conf such a list only causes a
+notice. Only the audit checks whether the CPUs exist and are online, so a missing CPU does not prevent the start of the
+agent.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def cpu_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _named_twice(loaded: Loaded, group: str, option: str) -> Iterator[str]:
-    """Yield a problem if several items of a valid list name the same CPU; exclusions such as ``^4`` do not count."""
+    """Yield a problem if a valid list names a CPU in several items. Exclusions such as ``^4`` do not count."""
     items = filter(None, (item.strip() for item in _written(loaded, group, option).split(",")))
     named = Counter(cpu for item in items if not item.startswith("^") for cpu in parse_cpu_list(item))
     if twice := [cpu for cpu, times in named.items() if times > 1]:
@@ -100,7 +100,7 @@ def _written(loaded: Loaded, group: str, option: str) -> str:
 
 
 def _digits(found: re.Match[str]) -> str:
-    """Return the number in plain digits. Text that Python's int() (and so nova-compute) rejects stays as it is."""
+    """Return the number in plain digits. Text that Python's int() rejects stays as it is."""
     try:
         return str(int(found[0]))
     except ValueError:

@@ -66,7 +66,7 @@ def rendered(scene: Scene, *, as_openmetrics: bool) -> bytes:
 
 
 def of_now(running_s: float, *, as_openmetrics: bool) -> bytes:
-    """Return the text of the metrics that change between two audits: about the running audit and the process."""
+    """Return the text of the metrics about the running audit and the process. They change between two audits."""
     registry = CollectorRegistry()
     registry.register(_Families([_gauge("audit_running_seconds", [Sample((), running_s)])]))
     ProcessCollector(registry=registry)

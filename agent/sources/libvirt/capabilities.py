@@ -113,7 +113,7 @@ def read_capabilities(document: ET.Element, asker: Asker) -> Capabilities:
 
 
 def _host_cpu(document: ET.Element, asker: Asker, missing: _Missing) -> HostCpu:
-    """Return the host's CPU with its model's features expanded; the architecture is empty if the CPU is unknown."""
+    """Return the host's CPU, with all features of its model. The architecture is empty if the CPU is unknown."""
     cpu = missing.ask(Part.HOST_CPU, lambda: host_cpu(document))
     if cpu is None:
         return HostCpu(arch="")

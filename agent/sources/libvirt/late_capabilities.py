@@ -28,7 +28,9 @@ class LateAnswers:
             self._notify = None
 
     def report(self, reason: str) -> None:
-        """Trigger an audit, but only between start() and stop(). A command never calls start(), so it triggers none."""
+        """Trigger an audit, but only between start() and stop(). A command never calls start() and so triggers no
+        audit.
+        """
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)
