@@ -110,7 +110,7 @@ class SourceUnavailable(SourceError):
 
 
 class SourceDenied(SourceUnavailable):
-    """The source rejected the agent's credentials; another attempt with the same credentials would fail too."""
+    """The source rejected the agent's credentials. Another attempt with the same credentials would fail too."""
 
 
 class SourceInconsistent(SourceError):
@@ -174,7 +174,7 @@ class AnswerTooLarge(PlacementUnavailable):
 class PlacementNotAsked(PlacementUnavailable):
     """The agent sent no request, because it could not read the source that has this host's provider uuid.
 
-    ``why`` is the reason; the message is ``why`` with the prefix "not asked".
+    ``why`` is the reason. The message is ``why`` with the prefix "not asked".
     """
 
     def __init__(self, why: str) -> None:
@@ -233,7 +233,7 @@ class ProviderElsewhere(PlacementError):
 
 
 class PlacementRejected(PlacementError):
-    """Placement rejected the request as malformed or unacceptable (HTTP 400 or 406); a retry would fail too."""
+    """Placement rejected the request as malformed or unacceptable (HTTP 400 or 406). A retry would fail too."""
 
     retry = Retry.NEVER
 
@@ -265,7 +265,7 @@ class LockHeld(AgentError):
 
 
 class AuditCancelled(AgentError):
-    """The audit ended early because the agent is stopping; no write was cut off.
+    """The audit ended early because the agent is stopping. No write was cut off.
 
     ``applied`` has the finished writes.
     """
@@ -274,7 +274,7 @@ class AuditCancelled(AgentError):
 
 
 def is_denied(error: AgentError | None) -> bool:
-    """Return whether the source or Placement rejected the credentials; with the same ones a retry would fail too."""
+    """Return whether the source or Placement rejected the credentials. A retry with them would fail too."""
     return isinstance(error, SourceDenied | PlacementDenied)
 
 

@@ -20,7 +20,7 @@ def guest_numbers(host: HostFacts | None, state: NovaState | None) -> tuple[tupl
     """Return (kind, state, number of guests) for the guests that libvirt knows; None if libvirt was not read.
 
     A guest's kind is ``instance`` if nova's database has the guest's uuid, or if the guest's libvirt definition has
-    nova's metadata; otherwise ``foreign``.
+    nova's metadata. Otherwise the kind is ``foreign``.
     """
     if host is None:
         return None

@@ -70,7 +70,7 @@ def _by_code(findings: Iterable[SeenFinding]) -> dict[str, int]:
 
 
 def _oldest(findings: Iterable[SeenFinding]) -> dict[str, str]:
-    """Return, for each code, the earliest known ``first_seen_at`` of its findings; omit a code with no known time."""
+    """Return, for each code, the earliest known ``first_seen_at`` of its findings. Omit a code with no known time."""
     found: dict[str, str] = {}
     for seen in findings:
         if seen.first_seen_at:

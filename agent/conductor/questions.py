@@ -43,7 +43,7 @@ class Questions:
         return wire.rows(answer, "ServiceList", wire.service_row)
 
     def nodes(self, host: str) -> tuple[dict[str, object], ...]:
-        """Return a host's compute nodes that are not deleted, each with all object fields, not only the columns."""
+        """Return a host's undeleted compute nodes. Each has all fields of its object, not only the database columns."""
         try:
             answer = self._ask("ComputeNodeList", "get_all_by_host", [host])
         except RemoteFailure as failure:

@@ -214,8 +214,8 @@ def _deprecated(loaded: Loaded) -> Iterable[str]:
         yield f"{loaded.quote('DEFAULT', 'vcpu_pin_set')}: deprecated, use [compute] cpu_shared_set"
 
 
-# The functions that read the settings of an audit. Each function raises ConfigError with its own problems; the problems
-# are reported in the order of this list.
+# The functions that read the settings of an audit. Each function raises ConfigError with its own problems. The agent
+# reports the problems in the order of this list.
 SETTINGS_READERS: tuple[Callable[[Loaded], object], ...] = (
     cpu_sets,
     images_type,

@@ -1,7 +1,7 @@
 """Find and parse configuration files, so that every value can be traced to its file.
 
-oslo.config merges the files and does not record which file set a value, so this module keeps the files separate. If the
-command line names a file or a folder, the agent skips the default search path: a test or a demo must not read the
+oslo.config merges the files and does not record which file set a value, so this module keeps the files separate. The
+agent skips the default search path if the command line names a file or a folder: a test or a demo must not read the
 machine's own /etc.
 """
 
@@ -34,7 +34,7 @@ class ConfigFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """The paths searched for configuration files, and the files found; a later file overrides an earlier file."""
+    """The paths searched for configuration files, and the files found. A later file overrides an earlier file."""
 
     searched: tuple[str, ...]
     paths: tuple[str, ...]

@@ -199,7 +199,7 @@ def _read_all(book: Book, unread: dict[Key, str]) -> dict[Key, Any]:
 def _nova_facts(nova_conf: Book, others: Iterable[str], ignored: list[str]) -> NovaFacts:
     """Return the values of the options that are read from nova.conf only.
 
-    If such an option is malformed and nova-compute reads it, raises ConfigError, because too many checks depend on the
+    Raises ConfigError if such an option is malformed and nova-compute reads it, because too many checks depend on the
     option. The error also contains ``others``, the problems found earlier.
     """
     if not nova_conf.files:

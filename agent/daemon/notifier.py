@@ -34,7 +34,7 @@ class Notifier:
         message = "\n".join(line.replace("\n", " ") for line in assignments).encode()
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as out:
-                # If systemd's buffer is full, wait, so that READY is not lost. The wait has a limit, so that the main
+                # Wait if systemd's buffer is full, so that READY is not lost. The wait has a limit, so that the main
                 # thread can go on.
                 out.settimeout(SEND_S)
                 out.sendto(message, address)

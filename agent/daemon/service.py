@@ -154,9 +154,7 @@ class Outside:
 
 
 class AgentService:
-    """Starts, stops and reloads the worker, its queue of audit requests, and all objects that add requests to the
-    queue.
-    """
+    """Starts, stops and reloads the worker, its queue of audit requests, and the senders of these requests."""
 
     def __init__(
         self,

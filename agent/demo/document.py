@@ -22,10 +22,10 @@ from agent.render.reading_order import names_in
 
 
 def demo_document(ran: DemoRun, commands: Mapping[str, str]) -> Document:
-    """Return the JSON document; the keys ``audit``, ``ledger`` and ``inventory`` are about the first host.
+    """Return the JSON document. Its keys ``audit``, ``ledger`` and ``inventory`` are about the first host.
 
     The value of ``inventory`` is the inventory in Placement after the run. ``commands`` maps each host's name to the
-    beginning of its ``stocktake`` command lines; the mapping is empty without --keep.
+    beginning of its ``stocktake`` command lines. The mapping is empty without --keep.
     """
     return {
         "schema_version": SCHEMA_VERSION,

@@ -30,8 +30,8 @@ _OLD_NAMES = ("{host}.old.example.org", "{host}.localdomain", "new-{host}", "{ho
 class Ground:
     """Where a fault is planted: the cloud, its open database, and guests that no other fault touches.
 
-    ``here`` is the host with the fault, ``there`` the other host; ``guest`` runs here, ``away`` runs there. ``number``
-    is different for each fault.
+    ``here`` is the host with the fault, and ``there`` is the other host. ``guest`` runs on ``here``, and ``away`` runs
+    on ``there``. ``number`` is different for each fault.
     """
 
     cloud: DemoCloud

@@ -1,7 +1,7 @@
 """migration-stuck: a migration is unfinished, but the migration_context of its instance does not name the migration.
 
-The agent counts no resources for this migration. nova-compute's periodic audit sets the migration's status to error;
-the agent does not change the status.
+The agent counts no resources for this migration. nova-compute's periodic audit sets the migration's status to error.
+The agent does not change the status.
 """
 
 from __future__ import annotations

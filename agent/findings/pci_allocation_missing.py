@@ -1,9 +1,9 @@
 """pci-allocation-missing: a guest has PCI functions for which Placement records no allocation, or a wrong amount.
 
 Most such instances were on this host before ``[pci] report_in_placement`` was turned on, or were scheduled without
-pci_in_placement. libvirt reports which guest has which function; the rule does not use nova's rows of PCI devices. The
-rule skips an instance without any allocation on this host, which is reported as allocation-missing, and an instance
-that nova is changing: during a move the functions may be allocated on the source or on the destination.
+pci_in_placement. libvirt reports which guest has which function. The rule does not use nova's rows of PCI devices. It
+skips an instance without any allocation on this host, because allocation-missing reports that instance. It also skips
+an instance that nova is changing: during a move the functions may be allocated on the source or on the destination.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def after_json(before: ConsumerRecord, write: PutAllocations) -> Document:
 
 
 def is_as(record: ConsumerRecord, document: Document) -> bool:
-    """Return whether record and document have equal allocations, project and user; generation and type may differ."""
+    """Return whether record and document have equal allocations, project and user. Generation and type may differ."""
     now = record_json(record)
     return all(now[name] == document.get(name) for name in now if name not in {"consumer_generation", "consumer_type"})
 

@@ -1,4 +1,4 @@
-"""The input of an audit besides the snapshot (the request and the memory of earlier audits), and its result."""
+"""The request of an audit, the memory of earlier audits, and the audit's result. The snapshot is in snapshot.py."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class UnlistedUsage:
     amount: int
 
 
-#: The agent assumes that the clocks of all Placement servers of a cloud differ by less than this (seconds).
+#: The agent assumes that the clocks of all Placement servers of a cloud differ by less than this number of seconds.
 CLOCKS_DIFFER_S = 10.0
 
 

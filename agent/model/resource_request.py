@@ -68,7 +68,7 @@ class ResourceRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferedProvider:
-    """A provider with its usage: ``used`` are (class, amount), sorted; ``root_uuid`` is the root of its tree."""
+    """A provider with its usage. ``used`` has sorted (class, amount) pairs. ``root_uuid`` is the root of its tree."""
 
     provider: Provider
     root_uuid: str

@@ -2,7 +2,7 @@
 
 ``server.py`` has one HTTP server for each address, on a unix socket or a TCP port. Begin with ``service.py``, which
 joins the addresses, the documents and the daemon. ``health.py`` decides the state of each health check from the audits'
-reports; ``address.py`` parses the addresses of the configuration.
+reports. ``address.py`` parses the addresses of the configuration.
 
 Every answer comes from the last report and from counters: a request never reads a source and never starts an audit.
 

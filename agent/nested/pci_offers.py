@@ -124,8 +124,7 @@ def _offer(address: str, matches: Sequence[Match]) -> Offer:
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
     """Return the contradictions between specs and devices, sorted by address."""
-    # ``hypervisor_version`` is 0 until libvirt has probed QEMU; ``undecided`` finds the devices that must wait for the
-    # version.
+    # ``hypervisor_version`` is 0 until libvirt has probed QEMU. ``undecided`` finds the devices that must wait for it.
     qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
     is_too_old_to_move = qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
     return _conflicts(host.devices.pci if host.devices else (), tuple(specs), is_too_old_to_move)

@@ -115,7 +115,7 @@ class TreeWriter:
         self._ensured: frozenset[str] = frozenset()
 
     def apply(self, plan: Plan, cancelled: Callable[[], bool]) -> Applied:
-        """Send the writes of ``plan``; go on after a rejected write. Before each write, call ``cancelled``.
+        """Send the writes of ``plan``, and go on after a rejected write. Before each write, call ``cancelled``.
 
         Raises AuditCancelled if ``cancelled`` returned True, GenerationConflict if the caller must read and decide
         again, and other PlacementErrors. The error's ``applied`` contains the writes that succeeded before.
@@ -198,8 +198,8 @@ class TreeWriter:
             if not UNKNOWN_CLASS.search(error.message):
                 raise
             # Placement does not know the class. Either another client deleted a custom class, or two threads of
-            # Placement refreshed its cache of class names at once (its attribute_cache.py; seen with 16 writers). In
-            # both cases the next attempt creates all custom names again.
+            # Placement refreshed the cache of class names at once (attribute_cache.py, seen with 16 writers). In both
+            # cases the next attempt creates all custom names again.
             self._ensured = frozenset()
             raise conflict("Placement does not know a custom class or trait of this write yet", error) from error
 

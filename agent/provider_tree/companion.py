@@ -250,7 +250,7 @@ def _up(amount: int, step: int) -> int:
 def _used_by_others(view: PlacementView, name: str) -> int:
     """Return the used amount of the class on the root, without the agent's own consumers.
 
-    Placement does the same: when it checks a consumer's new allocations, it does not count the old ones as used.
+    Placement does the same: it does not count a consumer's old allocations as used when it checks the new ones.
     """
     own = {own_consumer_uuid(view.root_uuid, cause) for cause in OWN_CAUSES}
     here = (a for a in view.allocations if a.provider_uuid == view.root_uuid and a.resource_class == name)

@@ -59,7 +59,7 @@ class _Wish:
 
 
 def fitted(grid: Grid, width: int | None, measure: Measure, words: Words, mark: str = "...") -> Fitted:
-    """Return the table for ``width`` terminal columns; None: no limit. ``mark`` replaces the end of a cut text."""
+    """Return the table in ``width`` terminal columns (None: no limit). ``mark`` replaces the end of a cut text."""
     wishes = _wishes(grid.columns, grid.rows, measure, words)
     if width is None or _total(wish.natural for wish in wishes) <= width - grid.indent:
         return Fitted(columns=grid.columns, widths=tuple(wish.natural for wish in wishes), rows=grid.rows)

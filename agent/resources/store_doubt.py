@@ -150,7 +150,7 @@ def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
 
 
 def _is_news(before: StoreMark, now: StoreMark) -> bool:
-    """Return whether to remember ``now``: its size changed by more than 1 %, its UUID became known, or it moved."""
+    """Return whether to remember ``now``: if its size changed by more than 1 %, its UUID became known, or it moved."""
     is_learned = now.uuid is not None and before.uuid is None
     return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
 
@@ -274,7 +274,7 @@ def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
 
 
 def _is_in(device: str, group: str) -> bool:
-    """Return whether a device path names a volume of that group.
+    """Return whether ``device`` is the path of a volume in the volume group ``group``.
 
     Below /dev/mapper, one hyphen separates the group from the volume, and hyphens within the names are doubled.
     """

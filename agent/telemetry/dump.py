@@ -24,7 +24,7 @@ class Condition:
     """What a daemon is doing.
 
     ``waiting``: the reasons for the next audit. ``running_s``: how many seconds the running audit has run, 0 between
-    audits; ``reading``: the source that this audit is reading, empty outside a read. ``is_healthy``: whether the agent
+    audits. ``reading``: the source that this audit is reading, empty outside a read. ``is_healthy``: whether the agent
     feeds systemd's watchdog. ``misses``: how many reads of libvirt in a row have timed out. ``bus_failures``: how many
     times in a row the broker did not accept a message. ``counters``: numbers about the audits of this process.
     """
@@ -40,7 +40,7 @@ class Condition:
 
 
 def fields_of(condition: Condition) -> dict[str, Any]:
-    """Return the fields of a log line. SIGUSR2 makes the daemon write a report, and this line says where it is."""
+    """Return the daemon's state as fields of the log line that the daemon writes after the report for SIGUSR2."""
     report = condition.report
     return {
         "waiting": condition.waiting,

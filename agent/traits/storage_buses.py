@@ -1,7 +1,7 @@
 """COMPUTE_STORAGE_BUS_*: how a disk can be attached.
 
-For QEMU, libvirt lists the buses in the domain capabilities of each machine type; one machine type with the bus is
-enough. For the other virtualisation types the buses are fixed, so the agent does not query libvirt.
+For QEMU, libvirt lists the buses in the domain capabilities of each machine type. A bus counts if one machine type has
+it. For the other virtualisation types the buses are fixed, so the agent does not query libvirt.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Refusal:
 class Slot:
     """What a single provider must satisfy: a whole granular group, or one class of the unnumbered group.
 
-    ``domain``: the providers that can be chosen for the slot; each of them can satisfy the slot alone.
+    ``domain``: the providers that can be chosen for the slot. Each of them can satisfy the slot alone.
     """
 
     group: RequestGroup
@@ -168,7 +168,7 @@ def judged_for_forbidden(
 ) -> tuple[OfferedProvider, ...]:
     """Return the providers to check for forbidden aggregates: none of them may be in such an aggregate.
 
-    One of them is ``offered``. For the unnumbered group the tree's root is checked too, even if ``offered`` is a
+    ``offered`` is always one of them. For the unnumbered group the tree's root is another, even if ``offered`` is a
     sharing provider.
     """
     return (offered,) if group.suffix else (offered, tree.root)

@@ -29,9 +29,9 @@ MODE = 0o640
 
 
 def write_state_report(condition: Condition, loaded: Loaded, version: str) -> None:
-    """Write the report to a file in ``[oslo_reports] log_dir``, or else to stderr; log an event that says where it is.
+    """Write the report to a file in ``[oslo_reports] log_dir``, and log an event that names the file.
 
-    If the file cannot be written, the report goes to stderr.
+    The report goes to stderr if that option is unset or the file cannot be written.
     """
     now = datetime.datetime.now(datetime.UTC)
     text = report_text(condition, loaded, version, now.isoformat(timespec="seconds"))

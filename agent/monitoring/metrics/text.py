@@ -1,4 +1,4 @@
-"""Render the metrics in Prometheus' text format or in OpenMetrics. The only module that imports prometheus-client."""
+"""Render the metrics in Prometheus' text format or in OpenMetrics. No other module imports prometheus-client."""
 
 from __future__ import annotations
 

@@ -39,9 +39,9 @@ def free_now(facts: HostFacts) -> str:
 
 
 def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:
-    """Return sentences with what is free after heal.
+    """Return sentences that say what is free after heal.
 
-    "" if heal changes no amount, or if a source that the amounts depend on is unread.
+    Return "" if heal changes no amount, or if the audit did not read a source that the amounts depend on.
     """
     if facts.missing("placement", "state"):
         return ""

@@ -1,7 +1,7 @@
 """The NUMA cells of the host and its PCI pools, from the resource view of the report.
 
-Another version of the agent may have written the report: a cell or pool in a format that this version does not know is
-left out.
+Another version of the agent may have written the report. This version leaves out a cell or pool whose format it does
+not know.
 
 Pure: the module uses no clock, file, socket or log.
 """

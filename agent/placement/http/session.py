@@ -94,7 +94,7 @@ class TokenSession(Session):
             plugin._plugin = None  # keystoneauth chose it by the cached API versions
 
     def request(self, url: str, method: str, *more: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - its own
-        """Send as keystoneauth does. Raises TokenMoved for a redirect that must not be followed.
+        """Send the request as keystoneauth does. Raises TokenMoved for a redirect that must not be followed.
 
         With ``redirect=False`` the caller handles redirects itself.
         """

@@ -70,7 +70,7 @@ class _Missing:
         self.refused: dict[str, str] = {}
 
     def ask(self, part: Part, question: Callable[[], T], detail: str = "") -> T | None:
-        """Call ``question`` and return its result; if the call fails, note ``part`` as missing and return None.
+        """Call ``question`` and return its result. If the call fails, return None and note ``part`` as missing.
 
         Raises libvirtError on a lost connection.
         """
@@ -147,7 +147,8 @@ def _model_features(
     if not models:
         return ()
     names = _model_names(asker.connection, arch)
-    # Query with libvirt's spelling of the model: nova accepts a configured name in any letter case, libvirt does not.
+    # The query uses libvirt's spelling of the model. nova accepts a model's name in any letter case, but libvirt does
+    # not.
     questions = {model: model_question(document, names.get(model.lower(), model)) for model in models}
     answers = (
         (model, missing.ask(Part.MODEL_FEATURES, functools.partial(_expanded, asker, question), model))

@@ -55,7 +55,7 @@ class GuestChoice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineQuestion:
-    """The arguments of one getDomainCapabilities call; ``names``: the machine type's canonical name and aliases."""
+    """The arguments of one getDomainCapabilities call. ``names`` has the machine type's canonical name and aliases."""
 
     emulator: str | None
     arch: str

@@ -86,7 +86,7 @@ def close_quietly(connection: libvirt.virConnect) -> None:
 
 
 def is_alive(connection: libvirt.virConnect) -> bool:
-    """Return whether the connection's socket is open. No message is sent: the answer is what this process knows."""
+    """Return whether the connection's socket is open, as far as this process knows. The function sends no message."""
     try:
         return bool(connection.isAlive())
     except libvirt.libvirtError:

@@ -28,9 +28,7 @@ class LateAnswers:
             self._notify = None
 
     def report(self, reason: str) -> None:
-        """Trigger an audit, but only between start() and stop(). A command never calls start() and so triggers no
-        audit.
-        """
+        """Trigger an audit, but only between start() and stop(). A command triggers none: it never calls start()."""
         with self._gate:
             if self._notify is not None:
                 self._notify(reason)

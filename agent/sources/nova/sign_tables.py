@@ -59,7 +59,7 @@ def sign_of_boot_disks(uuids: Iterable[str]) -> Query:
 
 
 def sign_of_migrations(uuids: Iterable[str]) -> Query:
-    """Return the statement that counts these migrations' rows and computes their checksum, whatever their status."""
+    """Return the statement that counts the rows of these migrations, in any status, and computes their checksum."""
     return _sign("other migrations", MIGRATIONS.c, MIGRATIONS, MIGRATIONS.c.uuid.in_(list(uuids)))
 
 
