@@ -93,7 +93,7 @@ class ConfigError(AgentError):
 
 
 class FolderUnavailable(AgentError):
-    """The agent cannot use one of its files or folders at the moment: it is read-only, full or not mounted yet."""
+    """The agent cannot use a file or folder of its own now: the file system is read-only, full or not mounted yet."""
 
 
 class SourceError(AgentError):

@@ -126,7 +126,7 @@ def _stood_for(known: Known, consumer: str, resource_class: str) -> tuple[Claim,
 def _provider(place: ProviderKey, books: _Claims) -> ProviderKey:
     """Return ``place``, but replace CHILD by the provider that has the consumer's allocation.
 
-    If the consumer has no allocation, or allocations on several providers, CHILD stays.
+    CHILD stays if the consumer has no allocation, or allocations on several providers.
     """
     holding = {claim.provider_key for claim in books.get("recorded", ())} if place == CHILD else set()
     return holding.pop() if len(holding) == 1 else place

@@ -17,7 +17,7 @@ SEND_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Notifier:
-    """Sends messages to systemd. ``address`` is systemd's socket; None sends nothing.
+    """Sends messages to systemd. ``address`` is systemd's socket, or None to send nothing.
 
     ``watchdog_s``: the maximum seconds between two ``WATCHDOG=1``; None if systemd does not watch this process.
     """

@@ -50,7 +50,7 @@ class BusService(Protocol):
 
 
 class Monitoring(Protocol):
-    """The servers that monitoring systems query: they keep the last audit's values and read nothing themselves."""
+    """The servers that monitoring systems query. These servers keep the last audit's values and read no source."""
 
     def start(self) -> None:
         """Start to answer requests. If an address cannot be used, try the address again later."""

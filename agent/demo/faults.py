@@ -1,4 +1,4 @@
-"""Plant faults in a practice cloud, as programs and people cause them in real clouds; a trainee repairs them.
+"""Plant faults in a practice cloud, as programs and people cause them in real clouds. A trainee repairs the faults.
 
 Each fault is repaired with commands that the finding prints and that run in the demo: ``stocktake heal``, lvm2's
 commands, a statement for the cell database, or the removal of a folder.

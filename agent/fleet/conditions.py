@@ -13,8 +13,8 @@ class Condition(enum.Enum):
 
     The members are in the order of urgency, the worst one first.
 
-    UNRATED: there are findings, but the host's agent is too old to send severities. AWAITED: an expected host that may
-    still send its first message in time.
+    UNRATED: there are findings, but the host's agent is too old to send severities. AWAITED: the host is expected, and
+    may still send its first message in time.
     """
 
     NEVER = "never"

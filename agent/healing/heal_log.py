@@ -112,7 +112,7 @@ def _pair(refusal: HealRefusal) -> tuple[str, str]:
 def _key(each: Healed) -> tuple[str, str]:
     """Return a key by which heal recognizes a line that it has logged already: the finding and the reason.
 
-    If the change was not tried (``unproven``), the key has the result instead of the reason: that reason contains
+    The key has the result instead of the reason if the change was not tried (``unproven``). The reason then contains
     numbers that change in each audit, so the same line would get a new key each time.
     """
     return (each.action.finding_id, each.outcome.result.value if each.outcome.unproven else each.outcome.words)

@@ -92,7 +92,7 @@ def sighting_of(row: Json) -> Sighting:
 
 
 def with_text(sighting: Sighting, row: Json) -> Sighting:
-    """Return the sighting (the finding's history) with the text of its finding, if the row has a text.
+    """Return the sighting (the finding's history), and add the finding's text if the row has one.
 
     Raises BadRow if the text cannot be read. The caller then keeps ``sighting``, because the finding still exists.
     """

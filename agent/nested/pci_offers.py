@@ -124,7 +124,8 @@ def _offer(address: str, matches: Sequence[Match]) -> Offer:
 
 def conflicts(host: HostFacts, specs: Sequence[DeviceSpec]) -> tuple[Conflict, ...]:
     """Return the contradictions between specs and devices, sorted by address."""
-    # ``hypervisor_version`` is 0 until libvirt has probed QEMU. ``undecided`` finds the devices that must wait for it.
+    # ``hypervisor_version`` is 0 until libvirt has probed QEMU. ``undecided`` finds the devices that must wait until
+    # then.
     qemu_is_old = 0 < host.hypervisor_version < _QEMU_FOR_MIGRATION
     is_too_old_to_move = qemu_is_old or host.libvirt_version < _LIBVIRT_FOR_MIGRATION
     return _conflicts(host.devices.pci if host.devices else (), tuple(specs), is_too_old_to_move)
