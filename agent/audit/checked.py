@@ -88,8 +88,8 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
         # source may show that this consumer is still needed.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
-        # In role owner, the finding trait-unexpected needs the agent's last write of the tree, which a new process
-        # does not have.
+        # In role owner, the rule of trait-unexpected needs to know what the agent last wrote to the tree. A new process
+        # has written nothing yet.
         yield _UNEXPECTED, WRITES
 
 

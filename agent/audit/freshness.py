@@ -40,7 +40,7 @@ def standing(before: Standing | None, heartbeat: datetime.datetime | None, monot
 
 
 def why_stale(state: NovaState, before: Standing | None, monotonic: float, settings: Settings) -> str | None:
-    """Return why the state may be old, None if it is current.
+    """Return why nova's rows in ``state`` may be old; None if the rows are current.
 
     A finding is confirmed only if its text stays the same, so the returned text does not contain the age of the rows
     (``behind_s``).

@@ -22,8 +22,8 @@ def _columns(text: str) -> int:
 class TableFormatter(ListFormatter):
     """The list format ``table``, which prints each value as plain text.
 
-    ``look`` says what stdout can show: its width, colours and encoding. ``headings`` maps a column's name to the
-    heading of the column, for the columns whose heading differs from the name.
+    ``look`` says what stdout can show: its width, colours and encoding. ``headings`` has the heading of each column
+    whose heading differs from the column's name.
     """
 
     def __init__(self, look: Look = PLAIN, headings: Mapping[str, str] = MappingProxyType({})) -> None:

@@ -1,8 +1,8 @@
 """Write two files for each host of a kept demo cloud. With them, the operator can copy and run each printed command.
 
-``HOST/bin/stocktake`` runs the program with the host's configuration. A shell reads ``HOST/rc`` (``. FILE``):
-afterwards ``stocktake`` is that program, lvm2's commands see the demo's volume groups only, and an ``openstack``
-client, if one is installed, asks the demo's Placement.
+``HOST/bin/stocktake`` runs the program with the host's configuration. The operator types ``. HOST/rc`` in a shell. In
+this shell, ``stocktake`` is then that program, lvm2's commands see only the demo's volume groups, and an installed
+``openstack`` client asks the demo's Placement.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def write_shell_files(cloud: DemoCloud, program: str) -> None:
         script.write_text("\n".join([*lines, ""]), encoding="utf-8")
         script.chmod(0o755)
         path = f"export PATH={shlex.quote(str(script.parent))}:$PATH"
-        # A shell remembers where it found a program, and so may start another ``stocktake`` than PATH now says. After
-        # ``hash -r`` the shell searches again.
+        # A shell remembers where it found a program. So after a change of PATH it may still start the ``stocktake``
+        # that it found before. ``hash -r`` makes the shell search again.
         openstack = (f"export OS_AUTH_TYPE=admin_token OS_TOKEN={TOKEN} OS_ENDPOINT={cloud.placement.url}", "hash -r")
         rc = [f"# For the shell: . {shlex.quote(str(rc_file(cloud, host)))}", *_exports(cloud), path, *openstack, ""]
         rc_file(cloud, host).write_text("\n".join(rc), encoding="utf-8")

@@ -1,8 +1,8 @@
 """hostname-duplicated: another host has a compute node with the same name as the compute node of this host.
 
 Compute node names are unique only within a host, but provider names are unique in the whole cloud. So only one of the
-two hosts can have a provider with this name. A compute node row of another host with
-this host's own uuid (a cloned or moved host) is reported as identity-changed instead.
+two hosts can have a provider with this name. If a compute node row of another host has this host's own uuid, the agent
+reports identity-changed instead. This happens if a host was cloned or moved.
 """
 
 from __future__ import annotations

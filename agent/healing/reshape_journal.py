@@ -63,7 +63,7 @@ def after_document(reshaping: Reshaping) -> Document:
 
 
 def reshape_from(before: Any, after: Any) -> JournalledReshape | None:  # noqa: ANN401 - JSON may be anything
-    """Return the reshape from the ``before`` and ``after`` of a journal entry; None if they are not complete."""
+    """Return the reshape from a journal entry's ``before`` and ``after``; None if one of the two is incomplete."""
     try:
         pairs = zip(before["providers"], after["providers"], strict=True)
         consumers = zip(before["consumers"], after["consumers"], strict=True)

@@ -23,7 +23,10 @@ _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, e
 
 
 def read_document(path: str, version: int, most_characters: int = -1) -> dict[str, Json]:
-    """Return the file's JSON document. Raises OSError; BadRow if the text is not JSON of schema_version ``version``."""
+    """Return the JSON document in the file. Raises OSError.
+
+    Raises BadRow if the file is not a JSON object whose schema_version is ``version``.
+    """
     try:
         with open_regular(path) as file:
             document = parse(file.read(most_characters))

@@ -66,11 +66,12 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceCell:
-    """One NUMA cell of an instance (InstanceNUMACell); ``id`` is the number of the host's NUMA cell to which it maps.
+    """One NUMA cell of an instance (InstanceNUMACell). ``id`` is the number of the host's cell that it uses.
 
     ``cpuset`` are the floating guest CPUs and ``pcpuset`` the pinned guest CPUs. ``pinning`` has (guest CPU, host CPU)
     for each pinned guest CPU. ``reserved_cpus`` are the host CPUs for the guest's emulator threads. ``page_kib`` is the
-    page size in KiB, None for the host's smallest page size. The policies have nova's spelling.
+    page size in KiB, None for the host's smallest page size. ``cpu_policy`` and ``thread_policy`` are spelled as in
+    nova.
     """
 
     id: int
@@ -100,7 +101,7 @@ class MigrationContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PciRow:
-    """One live row of ``pci_devices`` of this host's compute nodes. ``status`` is nova's (available, allocated, …)."""
+    """One live row of ``pci_devices`` of this host's compute nodes. ``status`` is as in nova (available, ...)."""
 
     id: int
     compute_node_id: int
@@ -156,7 +157,7 @@ class Migration:
     """One row of ``migrations``; ``kind`` is migration_type (resize, migration, live-migration, evacuation).
 
     ``deleted``: the row is marked as deleted. nova marks an instance's migrations together with the instance
-    (nova/db/main/api.py:instance_destroy); after that, a migration's status does not change any more.
+    (nova/db/main/api.py:instance_destroy). The status of such a migration does not change any more.
     """
 
     id: int

@@ -101,7 +101,7 @@ class InventoryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraitRow:
-    """One trait of one provider; ``owner`` says who decides the trait: ``ours`` (this agent) or ``operator``."""
+    """One trait of one provider. ``owner`` is ``ours`` if this agent sets the trait, ``operator`` if an operator does."""
 
     provider: str
     provider_uuid: str
@@ -164,8 +164,9 @@ class SourceStatus:
 class ThinPoolUse(NamedTuple):
     """A thin pool's use; a value is None if it is unknown.
 
-    ``data_ratio`` and ``metadata_ratio`` are the used fractions (1.0 is full) of the pool's space for data and for
-    metadata. ``overcommit_ratio`` is the sum of the thin volumes' virtual sizes, divided by the pool's size.
+    ``data_ratio`` is the used fraction of the pool's data space, ``metadata_ratio`` that of the pool's metadata space.
+    A full space has the fraction 1.0. ``overcommit_ratio`` is the sum of the thin volumes' virtual sizes, divided by
+    the pool's size.
     """
 
     path: str
@@ -203,7 +204,9 @@ class ProviderPlace(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostSummary:
-    """The numbers for the three log lines that nova-compute's resource tracker writes, such as "Final resource view".
+    """The host's numbers for three log lines, such as "Final resource view".
+
+    nova-compute's resource tracker writes these log lines too.
 
     ``pci_devices`` is the number of PCI functions that libvirt lists, None if the agent could not read them.
     ``pci_stats`` has one text for each pool of free PCI functions that guests may get.

@@ -88,9 +88,9 @@ class NestedFamily(Protocol):
         ...
 
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
-        """Return the keys of the children to delete, whether or not they exist.
+        """Return the keys of the children to delete. Some of these children may not exist.
 
-        The agent leaves alone every existing child that is neither in this result nor in the result of ``providers``.
+        The agent does not change an existing child that is neither in this result nor in the result of ``providers``.
         """
         ...
 

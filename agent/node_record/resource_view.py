@@ -56,8 +56,8 @@ def resource_view(
     capabilities = host.capabilities
     obstacle = cpus.obstacle(host, settings)
     state = snapshot.nova.value
-    # libvirt does not show the devices of an instance that is suspended or not yet defined. nova's pci_devices rows do,
-    # so these rows also decide which devices are free.
+    # libvirt does not show the devices of an instance that is suspended or not yet defined. nova's pci_devices rows do
+    # show such devices, so the agent needs these rows to find the free devices.
     owned = owned_addresses(state, node) if state else frozenset()
     return ResourceView(
         hypervisor_type=host.driver,

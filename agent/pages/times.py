@@ -42,7 +42,10 @@ def age_words(seconds: float) -> str:
 
 
 def age_s(time: str, now: str) -> float | None:
-    """Return the seconds from ``time`` until ``now``, negative if ``time`` is later; None if either is not a time."""
+    """Return the seconds from ``time`` until ``now``, which are negative if ``time`` is later than ``now``.
+
+    Return None if one of the two texts is not a time.
+    """
     earlier, later = moment_of(time), moment_of(now)
     return None if earlier is None or later is None else (later - earlier).total_seconds()
 

@@ -1,9 +1,9 @@
-"""Read and replace one consumer's allocations; Placement rejects a PUT with an old consumer generation (409).
+"""Read and replace one consumer's allocations.
 
-A PUT below microversion 1.38 keeps the consumer's type; a PUT at 1.38 must name the type. When a consumer's last
-allocation is removed, Placement deletes the consumer with its type and generation. So a caller that may have to restore
-the consumer must first save the type. If the consumer has no allocations now, the PUT must contain ``null`` as the
-consumer generation.
+Placement rejects a PUT with an old consumer generation (409). A PUT below microversion 1.38 keeps the consumer's type.
+A PUT at 1.38 must name the type. When a consumer's last allocation is removed, Placement deletes the consumer with its
+type and generation. So a caller that may have to restore the consumer must first save the type. If the consumer has no
+allocations now, the PUT must contain ``null`` as the consumer generation.
 """
 
 from __future__ import annotations

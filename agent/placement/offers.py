@@ -197,7 +197,10 @@ def _used(client: PlacementClient, uuid: str) -> Amounts:
 
 
 def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return {provider uuid: the traits or aggregates in ``names`` that it has}. Sends one request for each name."""
+    """Return {provider uuid: those traits or aggregates in ``names`` that the provider has}.
+
+    Sends one request for each name.
+    """
     found: dict[str, set[str]] = defaultdict(set)
     for name in sorted(names):
         for provider in listed(client, WHOLE_CLOUD, **{key: name}):
@@ -206,7 +209,10 @@ def _bearers(client: PlacementClient, key: str, names: Iterable[str]) -> dict[st
 
 
 def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iterable[str]) -> dict[str, frozenset[str]]:
-    """Return each provider's aggregates, but only those that the request names or that a sharing provider is in."""
+    """Return {provider uuid: aggregates}, with two kinds of aggregates only.
+
+    These are the aggregates that the request names, and the aggregates that contain a sharing provider.
+    """
     shared: set[str] = set()
     for uuid in sorted(sharing):
         read = none_if_gone(partial(aggregates, client, uuid))

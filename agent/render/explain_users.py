@@ -79,8 +79,8 @@ def _rows(explanation: ClassExplanation, book: Book) -> list[LedgerRow]:
 def _users_of(explanation: ClassExplanation, book: Book) -> tuple[_Cells, ...]:
     """Return the rows of the table.
 
-    Consumers with the same cause and verdict share one row if the verdict is in ``_TOGETHER``, or if they are more than
-    ``FEW``. Every other consumer has a row of its own.
+    A group is all consumers with the same cause and the same verdict. A group has one row if its verdict is in
+    ``_TOGETHER`` or if it has more than ``FEW`` consumers. In any other group, each consumer has a row of its own.
     """
     grouped: dict[tuple[bool, str, Verdict], list[LedgerRow]] = defaultdict(list)
     for row in _rows(explanation, book):

@@ -1,7 +1,7 @@
 """allocation-missing: allocate the promised amounts to an instance of this host that has no allocation (scenario 161).
 
 The instance must have no task and no move in progress. The repair allocates only what the flavor alone determines. The
-repair cannot know what the scheduler chose (child providers, device profiles, ports); nova's own command
+repair cannot know what the scheduler chose: child providers, device profiles and ports. nova's own command
 heal_allocations cannot restore all of these choices either. Placement rejects an allocation that exceeds the free
 capacity.
 """
@@ -79,8 +79,8 @@ def _unfit(instance: Instance) -> str | None:
 def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     """Return a reason to decline, or None. The repair may allocate only if three conditions hold.
 
-    Placement has none of the instance's promised amounts, none of them belongs on a child provider, and the root
-    provider offers every class.
+    First, Placement has none of the amounts that the instance was promised. Second, none of these amounts belongs on a
+    child provider. Third, the root provider offers the class of every amount.
     """
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:

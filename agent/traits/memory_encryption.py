@@ -33,7 +33,11 @@ _OF_GUESTS = OF_EMULATORS | {Part.HOST_CPU}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncryptionModel:
-    """One kind of encryption; ``contexts`` is the number of guests that can have the kind, 0 without support."""
+    """One kind of memory encryption.
+
+    ``contexts`` is the number of guests that can use this kind at the same time. It is 0 if the host does not support
+    the kind.
+    """
 
     name: str
     trait: str
@@ -104,7 +108,10 @@ def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities
 
 
 def _limits(host: HostFacts) -> SevLimits | None:
-    """Return the limits of the first machine type that has SEV: the limits are the same on the whole platform."""
+    """Return the limits of SEV guests; None if the host has no SEV.
+
+    All machine types have the same limits, so this function returns those of the first machine type.
+    """
     if not host.kernel_flag("kvm_amd/sev"):
         return None
     return next((one.sev for one in _with_sev(host)), None)

@@ -16,7 +16,11 @@ from agent.why.report import CellRoom, WhyReport, is_undecided
 
 
 def document(report: WhyReport) -> Document:
-    """Return the report as JSON; ``cloud`` is None if only this host was checked, ``tree`` is None if unknown."""
+    """Return the report as JSON.
+
+    The key ``cloud`` has the value None if only this host was checked. The key ``tree`` has the value None if this
+    host's provider tree is unknown.
+    """
     own = report.own
     return {
         "schema_version": SCHEMA_VERSION,

@@ -1,8 +1,8 @@
 """Run ``stocktake heal``: audit until the requested findings are confirmed, plan, and carry out an approved plan.
 
 The operator approves a plan by naming its digest. The audits publish nothing. If the run gets the write lock, it saves
-the findings' history for the daemon and for the next run. A finding may be healed only when it is some minutes old, and
-without a saved history no finding would ever be old enough.
+the findings' history for the daemon and for the next run. heal repairs a finding only when the finding is some minutes
+old. Without a saved history, no finding would ever be old enough.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Ordered:
 class HealRun:
     """An audit's report, heal's plan for the report's findings, and the outcomes of the plan's actions.
 
-    ``differs``: the operator approved a plan that is not the current plan. ``min_age_s`` is ``[heal] min_age``.
+    ``differs``: the plan that the operator approved is not the current plan. ``min_age_s`` is ``[heal] min_age``.
     """
 
     ordered: Ordered

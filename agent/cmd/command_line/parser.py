@@ -1,7 +1,7 @@
-"""Parse a command line with argparse; a mistake raises UsageError, whose message suggests the most similar option.
+"""Parse a command line with argparse. A mistake raises UsageError, which suggests the most similar option.
 
 argparse itself would print a usage text to stderr and exit with code 2. In this program, code 2 means a partial audit.
-cliff's own parser is not used, because it would add a text about plug-ins to each help.
+cliff's own parser would add a text about plug-ins to each help text, so this program does not use that parser.
 """
 
 from __future__ import annotations

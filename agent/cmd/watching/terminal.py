@@ -71,7 +71,7 @@ class Terminal:
 
     @contextlib.contextmanager
     def given_back(self) -> Iterator[None]:
-        """Restore the terminal's former settings inside the block, so that the shell can use the terminal (Ctrl-Z)."""
+        """Inside the block, let the shell use the terminal with its former settings, for example after Ctrl-Z."""
         self.__exit__()
         self._selector = selectors.DefaultSelector()
         try:
@@ -98,7 +98,10 @@ class Terminal:
 
     @contextlib.contextmanager
     def _woken_by_signals(self) -> Iterator[None]:
-        """Collect signals inside the block. For each signal Python writes a byte into a pipe, which ends the wait."""
+        """Collect signals inside the block.
+
+        For each signal Python writes a byte into a pipe. The byte ends the wait for keys.
+        """
         read_end, write_end = os.pipe()
         os.set_blocking(read_end, False)
         os.set_blocking(write_end, False)

@@ -1,4 +1,7 @@
-"""[agent]: options that nova does not have: role, folders, audit triggers, confirmation; never read from nova.conf."""
+"""Define the options of [agent], such as the role, the folders and the triggers of audits.
+
+nova does not have these options, and the agent does not read them from nova.conf.
+"""
 
 from __future__ import annotations
 

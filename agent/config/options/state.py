@@ -51,8 +51,13 @@ class StateOptions:
 def state_options_from(loaded: Loaded) -> StateOptions:
     """Return the state source.
 
-    If ``[state] source`` is unset, the first match applies: sql with [state] connection; conductor with transport_url;
-    sql with nova.conf's [database] connection. If none matches, raises ConfigError, which names the possible sources.
+    If ``[state] source`` is unset, the first option of this list that is set decides:
+
+    - ``[state] connection``: source sql
+    - ``transport_url``: source conductor
+    - ``[database] connection`` in nova.conf: source sql
+
+    If none of these options is set, raises ConfigError, which names the possible sources.
     """
     source = loaded.value("state", "source")
     if source == "none":

@@ -143,17 +143,17 @@ class HostFacts:
     test driver, the node's name is the configured host.
     ``ignored_hostname``: the host name that libvirt reports now, if it differs from ``hostname``.
     ``memory_mib``: the host's memory as libvirt's getInfo reports it.
-    ``memory_used_mib``: memory − (MemFree + Buffers + Cached) by /proc/meminfo, None if that cannot be read.
+    ``memory_used_mib``: memory − (MemFree + Buffers + Cached) by /proc/meminfo, None if that file cannot be read.
     ``simulated``: names of the facts that libvirt's test driver invents; the demo prints these names.
-    ``capabilities``: None until libvirt reports them. After libvirt starts, it probes QEMU for some seconds. Until it
-    has finished, the NUMA cells, the CPU topology and the hypervisor's version are unknown too, not absent.
+    ``capabilities``: None until libvirt reports them. After its start, libvirt probes QEMU for some seconds. During
+    this time the NUMA cells, the CPU topology and the hypervisor's version are unknown too.
     ``devices``: None if libvirt could not list the devices; ``devices_unknown_because`` is the reason.
     ``kernel_parameters``: (name such as ``kvm_amd/sev``, value). The value is None if the module or the parameter does
     not exist, Unread if it could not be read.
     ``tdx_capacity``: number of guests with Intel TDX for which the kernel has keys, None if the kernel does not report
     the number or the agent cannot read it.
-    ``uptime_s``: from /proc/uptime, None if that cannot be read.
-    ``load``: the three averages of /proc/loadavg, None if that cannot be read.
+    ``uptime_s``: from /proc/uptime, None if that file cannot be read.
+    ``load``: the three averages of /proc/loadavg, None if that file cannot be read.
     """
 
     hostname: str = field(metadata=COUNTED)

@@ -24,8 +24,8 @@ from agent.pages.fleet.shared_consumers import shared_of
 from agent.pages.fleet.wording import host_cell, hosts, name
 from agent.repairs import BY_CODE
 
-#: The maximum number of rows. The table has one row for each finding code, and one for each state in which hosts have
-#: no current figures.
+#: The maximum number of rows. Each row is about one finding code, or about one state of hosts that have no current
+#: figures, such as "silent".
 MOST_STEPS = 30
 #: The roles in which heal repairs findings.
 HEALERS = frozenset({"owner", "companion"})
@@ -117,8 +117,8 @@ def _of_codes(rows: Sequence[HostRow], facts: FleetFacts) -> Iterator[_Step]:
         at_fault = _at_fault(code, affected, rows, facts)
         if severity == Severity.INFO.value or not at_fault:
             continue
-        # Begin with a host on which heal works, even if another host does more harm: an agent with role observer
-        # repairs nothing.
+        # Begin with a host on which heal can repair the finding, even if another host does more harm. On a host with
+        # role observer, heal repairs nothing.
         first = next((row for row in at_fault if _heals(code, row)), at_fault[0])
         yield _Step(
             (_ORDER[severity], places[first.key]),
@@ -144,7 +144,7 @@ def _of_absent(rows: Sequence[HostRow]) -> Iterator[_Step]:
 def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
     """Return the number of findings of each code.
 
-    Findings that another finding causes are left out, if the host's message says which findings these are.
+    If the host's message says which findings are caused by another finding, these findings are not counted.
     """
     if row.seen is None:
         return ()

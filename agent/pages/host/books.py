@@ -101,7 +101,10 @@ class ClassBooks:
 
     @property
     def free(self) -> float | None:
-        """What the scheduler can still allocate; may be negative. None if unknown, or if Placement has no inventory."""
+        """The amount that the scheduler can still allocate, which may be negative.
+
+        None if the amount is unknown, or if Placement has no inventory of the class.
+        """
         recorded = next((book for book in self.books if book.name == "recorded"), None)
         if not self.is_offered or self.whole is None or recorded is None or not recorded.is_known:
             return None

@@ -51,13 +51,14 @@ _READ_CHARACTERS = 20 * QUOTED_CHARACTERS
 _BLANKS = " \t\r\n"
 _CREDENTIAL_HEADERS = ("X-Auth-Token", "Authorization")
 _REDIRECTS = frozenset({301, 302, 307, 308})
-# The JSON escape of one surrogate. JSON escapes a character beyond 16 bits as two surrogates, but may also contain a
-# lone surrogate. A text with a lone surrogate can be neither logged nor sent.
+# Matches the JSON escape of one surrogate. JSON escapes a character beyond 16 bits as a pair of surrogates. A JSON text
+# may also contain a single surrogate without its partner. A string with a single surrogate can be neither logged nor
+# sent.
 _HALF_A_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _HALF = re.compile(r"[\ud800-\udfff]")
 _PORTS = {"http": 80, "https": 443}
-# The statuses that Placement sends if a provider is missing. A proxy sends them too; the answer's body shows whether
-# Placement or a proxy answered.
+# The statuses that Placement sends if a provider is missing. A proxy sends these statuses too. The body of the answer
+# shows whether Placement or a proxy answered.
 _NOT_THERE = frozenset({404, 405, 410})
 
 # Matches the start of urllib3's error text. The agent removes this start, because the reason of the error comes after
@@ -78,7 +79,8 @@ CONFLICTS: dict[str, type[PlacementError]] = {
 _NO_CODE = "placement.undefined_code"
 _ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
 
-# A consumer's generation conflict has the same code as a provider's; only the text differs (16.0.0, handlers/util.py).
+# Placement sends the same code for a consumer's generation conflict and for a provider's generation conflict. Only this
+# text tells them apart (16.0.0, handlers/util.py).
 _OF_A_CONSUMER = "consumer generation conflict"
 
 # The exceptions for credentials that are missing, malformed or rejected. The operator must act; a quick retry does not
@@ -187,7 +189,8 @@ def _kind(reply: Reply, code: str) -> type[PlacementError]:
     if reply.status == 409:
         if code == _NO_CODE and _ALLOCATES.fullmatch(reply.request):
             return AllocationRefused
-        # Without a known code: a 409 to a DELETE means that the provider is in use, any other 409 is a lost race.
+        # This is for a 409 whose code is not in CONFLICTS. As the answer to a DELETE, it means that the provider is in
+        # use. As the answer to any other request, it means a lost race.
         other = ProviderInUse if reply.request.startswith("DELETE ") else GenerationConflict
         return CONFLICTS.get(code, other)
     # The client follows Placement's redirects. Any other 3xx comes from a proxy.

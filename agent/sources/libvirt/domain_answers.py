@@ -28,7 +28,10 @@ DomainAsker = Callable[[tuple[MachineQuestion, ...], str], tuple[DomainAnswer, .
 
 
 def ask_libvirt(uri: str, questions: tuple[MachineQuestion, ...], virt_type: str) -> tuple[DomainAnswer, ...]:
-    """Return libvirt's answers over a new read-write connection to ``uri``. Raises SourceError or libvirtError."""
+    """Return libvirt's answers to ``questions``. Raises SourceError or libvirtError.
+
+    Opens and closes a read-write connection to ``uri``.
+    """
     try:
         connection = libvirt_connection.open_read_write(uri)
     except (libvirt.libvirtError, SourceError) as error:

@@ -24,10 +24,10 @@ from agent.model.host.storage import GuestFile, StorageFacts
 from agent.ports import Deadline
 from agent.sources.storage.image_meter import ImageFolders, ImageMeter, OwnMeter
 
-# A measurement of this age, in seconds, is made again even if the folders' modification times are the same, because a
-# growing file does not change its folder's modification time. A measurement takes 50 µs per file.
-# The age is short enough: only one size affects Placement, namely the size of the image cache (the agent computes a
-# reserve in GiB from it), and nova checks this cache only every 40 minutes.
+# The maximum age of a measurement, in seconds. After this time the source measures again, even if the folders'
+# modification times are the same: a file that grows does not change its folder's modification time. A measurement takes
+# 50 µs per file. A shorter time would not help Placement. Only the size of the image cache affects Placement (the agent
+# computes a reserve in GiB from this size), and nova checks the image cache only every 40 minutes.
 MAX_AGE_S = 600.0
 
 
@@ -45,9 +45,10 @@ class _Measurement:
 
 
 class Images:
-    """Implements ImageSource. The paths are nova's ``instances_path`` and image cache. Tests replace ``monotonic``.
+    """The ImageSource that measures disk files, nova's ``instances_path`` and nova's image cache.
 
-    ``meter`` measures the files. If it is None, this process measures the files itself.
+    ``meter`` measures the files. Without a ``meter``, this process measures the files itself. Tests replace
+    ``monotonic``.
     """
 
     name = snapshot.IMAGES

@@ -27,8 +27,8 @@ from agent.sources.storage import lvm_json
 # One read runs the pair vgs and lvs at most this number of times. If a volume changes between the two commands, their
 # reports contradict each other, and the source runs both commands again.
 READS = 3
-# A command that a signal ended is run again, up to this number of runs in all. vgs has died of SIGSEGV, and the next
-# run worked (bug 1931710).
+# The maximum number of runs of one command. The source runs a command again only if a signal ended the command: after a
+# SIGSEGV of vgs, the next run worked (bug 1931710).
 RUNS = 2
 # The seconds to wait after SIGKILL: a child that has not ended by then hangs in the kernel on a dead device.
 _REAP_S = 1.0
@@ -163,7 +163,7 @@ def volumes_command(groups: tuple[str, ...]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Lvm:
-    """Reads the volume groups in ``groups`` (a StorageSource). If no group is configured, there is no such object."""
+    """The StorageSource that reads the volume groups in ``groups``. It exists only if a group is configured."""
 
     groups: tuple[str, ...]
     deadline_s: float
