@@ -20,7 +20,7 @@ from agent.model.settings import Role
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE, Snapshot
 
 _UNEXPECTED = "trait-unexpected"
-# _OF_DEVICES has the codes of findings that need libvirt's list of devices, _OF_CAPABILITIES the codes of findings
+# _OF_DEVICES has the codes of findings that need libvirt's list of devices. _OF_CAPABILITIES has the codes of findings
 # that need libvirt's capabilities. An audit may lack the devices or the capabilities although libvirt answered.
 _OF_DEVICES = ("mdev-type-unknown", "pci-device-lost", "pci-spec-conflict", "pci-spec-unmatched")
 _OF_CAPABILITIES = ("capabilities-incomplete", _UNEXPECTED)

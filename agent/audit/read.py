@@ -36,7 +36,7 @@ USAGE_UNLISTED = "usage-unlisted"
 # reads different consumers. With the number 1, an unchanged host needs fewer than 1.25 requests per audit.
 UNSUSPICIOUS_READS = 1
 # The maximum number of consumers of sharing providers that an audit reads. The limit exists because one SQL statement
-# selects the nova rows of all of them.
+# selects nova's rows of all these consumers.
 SHARED_READS = 500
 
 
@@ -166,8 +166,9 @@ def turn_of(task: AuditTask, memory: AuditMemory) -> Turn:
 def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[PlacementView]:
     """Read this host's provider tree.
 
-    Allocations are read again if the schedule (``its``) says so or if ``recheck_recorded`` is set: the removal of an
-    allocation increases no provider's generation, so unchanged generations do not prove unchanged allocations.
+    The audit reads the allocations again if the schedule ``its`` says so, or if ``recheck_recorded`` is set. Unchanged
+    generations do not prove that the allocations are unchanged, because the removal of an allocation increases no
+    provider's generation.
     """
     if memory.identity is None:
         error = PlacementNotAsked(_IDENTITY)
@@ -236,7 +237,10 @@ def _with_node(task: AuditTask, memory: AuditMemory, nova: Reading[NovaState], u
 def with_orphans(
     task: AuditTask, memory: AuditMemory, placement: Reading[PlacementView], state: NovaState | None
 ) -> Reading[PlacementView]:
-    """Return the view with the trees of orphaned nodes. Without such nodes, send no request and change nothing."""
+    """Return the reading of Placement, with the provider trees of orphaned compute nodes added.
+
+    If there are no such nodes, send no request and return the reading as it is.
+    """
     view, root = placement.value, memory.identity.uuid if memory.identity else None
     uuids = trees_to_read(state, memory.node_name, root, memory.history.left if memory.history else ())
     if view is None or not uuids:

@@ -1,6 +1,6 @@
 """Answer the RPC calls ``audit_now``, ``last_report``, ``publish_now`` and ``ping`` on the bus.
 
-A call can request an audit or return a report; the agent takes no data from a caller. oslo.messaging's server blocks in
+A call can request an audit or return a report. The agent takes no data from a caller. oslo.messaging's server blocks in
 ``start`` until the broker is reachable, so a separate thread starts the server. A started server reconnects by itself
 when the broker is reachable again.
 """

@@ -44,7 +44,7 @@ class DaemonReport:
 
 
 def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
-    """Return the document of the daemon's last report, and its age and problems; print the problems to stderr.
+    """Return the daemon's last report as JSON, and the report's age and problems. Print the problems to stderr.
 
     Raises AgentError (exit code 75) if there is no readable report.
     """
@@ -60,7 +60,7 @@ def read_last(options: argparse.Namespace) -> tuple[Document, LastReport]:
 
 
 def daemon_report(options: argparse.Namespace) -> DaemonReport:
-    """Return the daemon's last report. Print to stderr which sources the report lacks and which rows are unreadable.
+    """Return the daemon's last report. Print to stderr its unreadable rows, and the sources that were not read.
 
     Raises AgentError or NoDocument (exit code 75) if there is no readable report, or if the daemon's last audit could
     not read enough sources.

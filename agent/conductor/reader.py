@@ -83,8 +83,9 @@ class ConductorState:
         """See StateSource. Makes four calls, and more if nova-compute's heartbeat is old.
 
         A further call reads instances on other hosts, if ``consumers`` or unfinished migrations name such instances.
-        A light read does not read compute nodes, boot disks, PCI devices or finished evacuations, so it cannot see
-        that they changed. docs/explanation/what-the-cloud-pays.md says how long such a change may stay unseen.
+        A light read does not read compute nodes, boot disks, PCI devices or finished evacuations. So a light read does
+        not see a change of these rows. docs/explanation/what-the-cloud-pays.md says how long such a change may stay
+        unseen.
         """
         questions = Questions(self._client, deadline)
         services = questions.services(last.host)
@@ -135,9 +136,9 @@ class ConductorState:
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return the rows of migrations, of instances, and of the instances' boot disks.
+        """Return the rows of the host's migrations, of instances, and of the instances' boot disks.
 
-        The instances are the host's, those that ``consumers`` names, and those that a migration names.
+        The instances are those on the host, those in ``consumers``, and those that a migration row names.
         """
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")

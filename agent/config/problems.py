@@ -33,7 +33,7 @@ def refuse(problems: Iterable[str]) -> None:
 
 
 class Tolerated(NamedTuple):
-    """A check that the agent makes and nova-compute does not, so a nova.conf with the wrong value is tolerated.
+    """A check of an option that nova-compute does not make. So the agent tolerates a wrong value in nova.conf.
 
     ``outcome`` says what the agent does with a wrong value in nova.conf.
     """

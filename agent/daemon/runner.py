@@ -32,7 +32,11 @@ CHANGES_NAMED = 10
 
 
 class Runner:
-    """The main loop. ``on_signal`` acts on SIGUSR1 and SIGUSR2; ``graceful_s`` is a stop's time limit (0: no limit)."""
+    """The main loop of the daemon.
+
+    ``on_signal`` has the functions to call on SIGUSR1 and SIGUSR2. ``graceful_s`` is the time limit in seconds for a
+    stop; 0 means no limit.
+    """
 
     def __init__(
         self,

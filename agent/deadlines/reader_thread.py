@@ -20,9 +20,9 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: Some functions that a ReaderThread runs have a time-out of their own and then raise an error that contains the
-#: reason. Unanswered contains no reason. So the caller adds these seconds to the deadline: the function's own error
-#: arrives before the ReaderThread gives up with Unanswered.
+#: Some functions that a ReaderThread runs have their own time-out. Their own error contains the reason, and Unanswered
+#: does not. So the caller adds these seconds to the ReaderThread's deadline: the function's own error then arrives
+#: before the ReaderThread raises Unanswered.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 
@@ -93,7 +93,9 @@ class ReaderThread:
         return job.result()
 
     def stop(self) -> bool:
-        """Stop the thread and return whether it has ended. If True, nothing uses the thread's resources any more.
+        """Stop the thread and return whether the thread has ended.
+
+        After True, nothing uses the thread's resources any more.
 
         A thread that hangs in a call continues to run, but as a daemon thread it cannot keep the process alive.
         """

@@ -86,9 +86,12 @@ def _amount(amount: int, divisor: int, unit: str) -> str:
 
 
 def _rounded(gib: float) -> str:
-    """Return the number of GiB as text. A fraction below 10 GiB has one decimal; any other text is a whole number.
+    """Return the number of GiB as text.
 
-    A small amount is never shown as 0: below 0.1 GiB the text is ``<0.1``.
+    The text has one decimal if ``gib`` is below 10 and not a whole number. Any other amount is rounded to a whole
+    number.
+
+    An amount between 0 and 0.1 GiB is shown as ``<0.1``, never as 0.
     """
     if gib >= 10 or gib.is_integer():
         return f"{gib:.0f}"

@@ -18,7 +18,7 @@ from agent.text.own_rows import BadRow, Json, parse
 
 _MODE = 0o640
 _MOST = 10
-# link(2) raises one of these errors if the file system has no hard links, and EPERM if the source is a folder.
+# The errors of link(2) on a file system without hard links. link(2) also raises EPERM if the source is a folder.
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK, errno.EXDEV})
 
 

@@ -48,8 +48,8 @@ class FileLock:
     def hold(self) -> Iterator[None]:
         """Take the lock for the duration of a block.
 
-        Raises LockHeld if another process, which the error names, has the lock for longer than ``wait_s``, or if the
-        lock file cannot be opened.
+        Raises LockHeld if another process keeps the lock for longer than ``wait_s``; the error names this process. Also
+        raises LockHeld if the lock file cannot be opened.
         """
         descriptor = self._open()
         try:

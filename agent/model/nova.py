@@ -19,7 +19,8 @@ class StateKind(enum.Enum):
     """The kind of the state source (``[state] source``), and everything that follows from the kind.
 
     ``has_cloud``: False if the agent reads libvirt's domains instead of nova's rows, services and heartbeats.
-    ``writes_records``: whether the source can write compute node records; ``record_note`` says this in a sentence.
+    ``writes_records``: whether the source can write compute node records.
+    ``record_note``: a sentence for people that says whether the agent writes the compute node record.
     ``clock``: the clock by which the source measures the age of heartbeats.
     """
 
@@ -66,7 +67,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceCell:
-    """One NUMA cell of an instance (InstanceNUMACell). ``id`` is the number of the host's cell that it uses.
+    """One NUMA cell of an instance (InstanceNUMACell). ``id`` is the number of the host's NUMA cell.
 
     ``cpuset`` are the floating guest CPUs and ``pcpuset`` the pinned guest CPUs. ``pinning`` has (guest CPU, host CPU)
     for each pinned guest CPU. ``reserved_cpus`` are the host CPUs for the guest's emulator threads. ``page_kib`` is the
@@ -297,9 +298,11 @@ class AllMigrations:
 class StateSign:
     """Values that show whether rows have changed since the last full read, without reading the rows (a light read).
 
-    ``parts`` are (name, value) pairs; if all parts are equal in two reads, nothing changed. ``is_settled``: whether
-    every later change will change a part. False if the newest change is very recent: a later change may then get the
-    same time and leave all parts equal, because times in rows have whole seconds and come from several clocks.
+    ``parts`` are (name, value) pairs. If all parts are equal in two reads, no row has changed.
+
+    ``is_settled`` is True if every later change of a row will change a part. It is False shortly after a change:
+    another change may get the same time and leave all parts equal, because times in rows have whole seconds and come
+    from several clocks.
     """
 
     parts: tuple[tuple[str, object], ...]

@@ -50,9 +50,9 @@ class LedgerRow:
     """What the three books have about one consumer, one resource class and one provider.
 
     The books are ``promised`` (nova's database), ``held`` (libvirt, storage) and ``recorded`` (Placement's
-    allocations); None: nothing in that book. ``outside_tree``: the row is about a sharing provider outside this host's
-    tree, so the host's sums leave the row out. If the verdict is SETTLING, ``settling`` says which operation nova has
-    in progress.
+    allocations). A value is None if that book has no amount. ``outside_tree``: the row is about a sharing provider
+    outside this host's tree, so the host's sums leave the row out. If the verdict is SETTLING, ``settling`` says which
+    operation nova has in progress.
     """
 
     consumer_uuid: str | None
@@ -77,9 +77,9 @@ class LedgerRow:
 class InventoryRow:
     """The inventory of one class of one provider as the agent wants it, beside the inventory in Placement.
 
-    ``terms`` are (name, amount). The sum of the terms is ``reserved`` in ``wanted``, unless the sum exceeds the total.
-    ``is_decided`` is False if the agent cannot decide now which inventory it wants. ``wanted`` is then equal to
-    ``recorded``, so that the agent changes nothing.
+    ``terms`` says how ``reserved`` in ``wanted`` is made up: each term is (name, amount). ``reserved`` is the sum of
+    the amounts, but at most the total. ``is_decided`` is False if the agent cannot decide now which inventory it wants.
+    ``wanted`` is then equal to ``recorded``, so that the agent changes nothing.
     """
 
     provider: str
@@ -101,7 +101,7 @@ class InventoryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraitRow:
-    """One trait of one provider. ``owner`` is ``ours`` if this agent sets the trait, ``operator`` if an operator does."""
+    """One trait of one provider. ``owner`` is ``ours`` (this agent sets the trait) or ``operator``."""
 
     provider: str
     provider_uuid: str
@@ -177,7 +177,7 @@ class ThinPoolUse(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvacuationNote:
-    """A finished evacuation away from this host, for ``explain``: the instance takes nothing from the host any more."""
+    """A finished evacuation away from this host, for ``explain``: the instance uses nothing on this host any more."""
 
     instance_uuid: str
     migration_uuid: str

@@ -25,7 +25,8 @@ OFF = frozenset({DomainState.SHUTOFF, DomainState.CRASHED, DomainState.NO_STATE}
 _ARCHES = {"i386": "i686", "i486": "i686", "i586": "i686", "x86_32": "i686", "x86_32p": "i686", "amd64": "x86_64"}
 _HYPERVISORS = {"xapi": "xen"}
 _MODES = {"pv": "xen", "hv": "hvm", "baremetal": "hvm"}
-# nova's own lists (nova/virt/arch.py, nova/objects/fields.py). nova cannot store a record with any other name.
+# The names that nova knows, from nova/virt/arch.py and nova/objects/fields.py. nova cannot store a compute node record
+# with any other name.
 _KNOWN_ARCHES = frozenset(
     """
     alpha armv6 armv7l armv7b aarch64 cris i686 ia64 lm32 m68k microblaze microblazeel mips mipsel mips64

@@ -23,7 +23,10 @@ class AllocationClient:
         self._client = client
 
     def consumer(self, consumer_uuid: str) -> ConsumerRecord:
-        """Return all allocations of the consumer; from microversion 1.38 on, also its type. Raises PlacementError."""
+        """Return all allocations of the consumer. Raises PlacementError.
+
+        From microversion 1.38 on, the result has the consumer's type too.
+        """
         version = TYPED if self._client.maximum() >= TYPED else MINIMUM
         return self._client.get_dated(
             _path(consumer_uuid), version, lambda body, written: wire.parse_consumer(body, consumer_uuid, written)

@@ -110,7 +110,8 @@ def cloud_offers(
 class _Unread:
     """Reads providers one by one, with at most ``most`` requests.
 
-    ``roots`` has the uuids of the root providers whose trees were not read completely, because this limit was reached.
+    ``roots`` has the uuids of root providers. The trees of these providers were not read completely, because the limit
+    was reached.
     """
 
     def __init__(
@@ -241,7 +242,10 @@ def _used_everywhere(
 
 
 def _roots(listed: Sequence[Provider]) -> dict[str, str]:
-    """Return each provider's root, from a list with parents first; a provider without a listed parent is a root."""
+    """Return {provider uuid: uuid of its root provider}. A provider whose parent is not listed is a root.
+
+    In ``listed``, each parent must come before its children.
+    """
     roots: dict[str, str] = {}
     for provider in listed:
         roots[provider.uuid] = roots.get(provider.parent_uuid or "", provider.uuid)

@@ -154,10 +154,10 @@ def _known(observed: Mapping[str, Provider], settings: Settings) -> frozenset[st
 
 
 def _not_moved(family: NestedFamily, snapshot: Snapshot) -> str | None:
-    """Return why the agent must not publish this family (kind of child providers) yet; None if it may.
+    """Return why the agent must not publish this family's child providers yet; None if it may publish them.
 
     While a class of the children still has allocations on the root, Placement keeps the root's inventory of this class.
-    If the children offered the class too, it would be offered twice.
+    If the children offered the class too, the host would offer the same resources twice.
     """
     left = still_on_root(family, snapshot)
     return f"the root provider still has allocations of {', '.join(left)} (reshape-needed)" if left else None

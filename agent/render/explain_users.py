@@ -2,7 +2,7 @@
 
 Pure: no I/O.
 
-The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations). In
+The three books are "promised" (nova's database), "held" (libvirt, storage) and "recorded" (Placement's allocations). In
 each table, the consumers about which the books disagree come first. Books with the same consumers and the same amounts
 share one table.
 """

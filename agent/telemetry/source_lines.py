@@ -23,9 +23,9 @@ _ABOUT_A_SOURCE = frozenset({SOURCE_UNAVAILABLE, "source-stale"})
 class Loss:
     """A source that audits could not read. ``times`` counts the consecutive audits that could not read the source.
 
-    ``since`` is the time of the first of these audits in ISO 8601 UTC, ``began`` the same time in monotonic seconds.
-    ``quiet``: the loss has not been logged. ``denied``: Placement refused the agent's credentials. ``error``: a line of
-    this loss was logged at ERROR.
+    ``since`` and ``began`` are the time of the first of these audits, in ISO 8601 UTC and in monotonic seconds.
+    ``quiet``: the loss has not been logged. ``denied``: Placement refused the agent's credentials. ``error``: a line
+    about this loss was logged at ERROR.
     """
 
     times: int

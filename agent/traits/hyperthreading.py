@@ -13,9 +13,10 @@ from agent.traits.base import Wish, wish_of
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set the trait if two CPUs share a core, else clear it; do not change it if the host's CPUs are unknown.
+    """Set the trait if two CPUs share a core, else clear the trait.
 
-    While dedicated CPUs are switched off, the trait may be set but is not cleared: a switched-off CPU may share a core.
+    Do not change the trait if the host's CPUs are unknown. Do not clear the trait while dedicated CPUs are switched
+    off, because a switched-off CPU may share a core.
     """
     host = snapshot.host.value
     if host is None or host.capabilities is None or not host.cells:

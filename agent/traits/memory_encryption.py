@@ -62,7 +62,7 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 
 
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
-    """Return why it is unknown which kinds guests can have; None if it is known.
+    """Return why it is unknown which kinds of memory encryption guests can have; None if it is known.
 
     libvirt's missing data is a reason only if the kernel or the configuration allows SEV or TDX.
     """
@@ -88,7 +88,7 @@ def _tdx_unknown_because(host: HostFacts, settings: Settings) -> str | None:
 
 
 def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities]) -> str | None:
-    """Return why libvirt does not tell whether guests can have one kind of encryption; None if it does.
+    """Return why it is unknown whether libvirt supports one kind of memory encryption; None if it is known.
 
     ``having`` are the machine types for which libvirt reports this kind.
     """

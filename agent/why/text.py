@@ -1,7 +1,7 @@
 """Write an answer to "No valid host" as text: request, first obstacle, the change that would help, other obstacles.
 
-For the whole cloud, the text counts the hosts by their first obstacle, and names only the hosts that lack least. In a
-table of a thousand hosts the operator would miss the one host that lacks a single trait. Pure: no I/O.
+For the whole cloud, the text counts the hosts by their first obstacle, and names only the hosts that come closest to
+fitting. In a table of a thousand hosts the operator would miss the one host that lacks a single trait. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -102,8 +102,9 @@ class HealRun:
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """Run heal once.
 
-    Raises ConfigError or FolderUnavailable if the configuration is wrong or the state directory cannot be used;
-    UsageError if a requested finding does not exist; NoDocument (exit code 75) if not enough sources could be read.
+    Raises ConfigError if the configuration is wrong, and FolderUnavailable if the state directory cannot be used.
+    Raises UsageError if a requested finding does not exist. Raises NoDocument (exit code 75) if the audit could not
+    read enough sources.
     """
     _check_codes(ordered)
     loaded = loaded_for(options)
@@ -127,9 +128,10 @@ def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
 
 
 def _prepare(loaded: Loaded, ordered: Ordered) -> None:
-    """Create the state directory. Without the directory, heal changes nothing, but heal can still print a plan.
+    """Create the state directory.
 
-    If the directory cannot be made and the operator has approved a plan, raises ConfigError or FolderUnavailable.
+    heal changes nothing without the directory, but can still print a plan. So this function raises ConfigError or
+    FolderUnavailable only if the operator has approved a plan.
     """
     try:
         wiring.prepare_state_dir(loaded, Publish.BY_ROLE)
@@ -140,10 +142,11 @@ def _prepare(loaded: Loaded, ordered: Ordered) -> None:
 
 
 def _audited(task: AuditTask, ordered: Ordered) -> AuditResult:
-    """Run audits until every requested finding is confirmed, but not more audits than a confirmation needs.
+    """Run audits until every requested finding is confirmed. The number of audits is limited.
 
-    In role companion, the guard ``allocation-steady`` needs STEADY_AUDITS audits. The report names each finding that
-    ended in one of these audits. No later command could name it, because this run saves the history without it.
+    The limit is the number of audits that a confirmation needs. In role companion, the limit is at least STEADY_AUDITS,
+    because the guard ``allocation-steady`` needs so many. The returned report names each finding that ended in one of
+    these audits. No later command can name such a finding, because the saved history no longer has it.
     """
     gone: tuple[GoneFinding, ...] = ()
     memory, steady = AuditMemory(), STEADY_AUDITS if task.settings.role is Role.COMPANION else 0

@@ -16,7 +16,10 @@ _DEBUG = 7
 
 
 class JournaldFormatter(logging.Formatter):
-    """Formats a record with another formatter. Each line, also of a traceback, begins with the record's priority."""
+    """Formats a record with another formatter, and begins each line with the record's priority.
+
+    The lines of a traceback begin with the priority too.
+    """
 
     def __init__(self, inner: logging.Formatter) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
 """Set up a terminal for single key presses, wait for keys and signals, and always restore the terminal.
 
-In cbreak mode the terminal passes each key on at once and does not echo the key; Ctrl-C still sends its signal. The
-signal handler only collects the signal's number, so no signal can interrupt the code that restores the terminal.
+In cbreak mode the terminal passes on each key at once and does not print the key. Ctrl-C still sends SIGINT. The signal
+handler only collects the signal's number, so no signal can interrupt the code that restores the terminal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from types import FrameType
 
 from agent.cmd.watching.keys import keys_in, rest_key
 
-#: The seconds within which all bytes of a special key (ESC and more) arrive; ESC without more bytes is the Escape key.
+#: A special key sends ESC and further bytes, and all of them arrive within this many seconds. If nothing follows ESC in
+#: this time, the key is the Escape key.
 SEQUENCE_S = 0.05
 #: ENDING: the signals that end the program. _CAUGHT: all signals that the program handles.
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -87,8 +88,8 @@ class Terminal:
             if key.fd != self._number:
                 continue
             if not data:
-                # A read without data means that the other end of the terminal is closed: act as for SIGHUP, which ends
-                # the program.
+                # A read without data means that the other end of the terminal is closed. So do the same as for the
+                # signal SIGHUP, which ends the program.
                 self._signals.append(signal.SIGHUP)
                 self._selector.unregister(key.fd)
                 continue

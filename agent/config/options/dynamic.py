@@ -46,7 +46,10 @@ def dynamic_options(own: Book, nova_conf: Book) -> tuple[tuple[str, cfg.Opt], ..
 
 
 def _broker_opts(own: Book, nova_conf: Book) -> list[tuple[str, cfg.Opt]]:
-    """Return [oslo_messaging_rabbit]'s options if ``transport_url`` is set or a file of Stocktake has that group."""
+    """Return the options of [oslo_messaging_rabbit], or an empty list if the agent does not need this group.
+
+    The agent needs the group if ``transport_url`` is set, or if one of Stocktake's own files has the group.
+    """
     (url,) = (opt for group, opt in own.options if (group, opt.dest) == ("DEFAULT", "transport_url"))
     is_named = any(book.file_of("DEFAULT", url) for book in (own, nova_conf))
     if not is_named and not any(RABBIT in file.sections for file in own.files):

@@ -25,8 +25,8 @@ def guest_cpu(loaded: Loaded) -> GuestCpu:
 def machine_types(loaded: Loaded) -> tuple[tuple[str, str], ...]:
     """Return (architecture, machine type) pairs; the first entry for an architecture applies.
 
-    An entry that lacks the architecture or the machine type is ignored. But if such an entry is in Stocktake's own
-    files, this function raises ConfigError.
+    In nova.conf, an entry that lacks the architecture or the machine type is ignored. In Stocktake's own files, such an
+    entry is an error: this function raises ConfigError.
     """
     MACHINES.refuse_own(loaded)
     chosen: dict[str, str] = {}

@@ -98,9 +98,9 @@ OF_EMULATORS = frozenset({Part.GUESTS, Part.DOMAIN, Part.MACHINE})
 class MissingPart:
     """A part of the capabilities that could not be read, with libvirt's reason.
 
-    ``detail`` is the CPU model for MODEL_FEATURES, the architecture (and machine type) for MACHINE, else "".
-    ``passing`` is True if the problem may end by itself, so that the next read may succeed. It is False if libvirt
-    itself refused the request.
+    ``detail`` is the CPU model if the part is MODEL_FEATURES, and the architecture with or without a machine type if
+    the part is MACHINE. For other parts it is "". ``passing`` is True if the problem may end by itself, so that the
+    next read may succeed. It is False if libvirt itself refused the request.
     """
 
     part: Part

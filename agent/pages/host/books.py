@@ -153,10 +153,10 @@ def _class_of(row: InventoryRow) -> str:
 
 
 def _offered(rows: Sequence[InventoryRow], amount_of: Callable[[Inventory], int]) -> float | None:
-    """Return a sum over all inventories, in which each amount is multiplied by its ratio; None without ``rows``.
+    """Return the sum of (amount x allocation ratio) over the inventories of ``rows``; None if ``rows`` is empty.
 
-    ``amount_of`` returns the amount of an inventory, such as its total. The inventory of a row is the one that
-    Placement records, or the wanted inventory if Placement has none.
+    ``amount_of`` returns the amount of an inventory, such as its total. For each row, the recorded inventory counts, or
+    the wanted inventory if Placement has none.
     """
     return sum(amount_of(each) * each.allocation_ratio for each in _shown(rows)) if rows else None
 

@@ -140,7 +140,10 @@ def _state(group: Sequence[SeenFinding], facts: HostFacts) -> str:
 
 
 def _times(seen: SeenFinding, now: str) -> Iterator[str]:
-    """Yield when the fault began, if a row of nova's database says so, and when an audit first saw the finding."""
+    """Yield up to two times: when the fault began, and when an audit first saw the finding.
+
+    Only a row of nova's database can say when the fault began.
+    """
     began, because = seen.finding.began_at, seen.finding.began_because
     if began:
         yield f"began {with_age(began, now)}{f': {cut(because)}' if because else ''}"

@@ -74,7 +74,7 @@ CONFLICTS: dict[str, type[PlacementError]] = {
 }
 
 # Placement's code for errors without a code of their own. In answers to PUT /allocations and POST /reshaper, only a
-# lack of capacity has this code (16.0.0, handlers/allocation.py, reshaper.py); each lost race has the code
+# lack of capacity has this code (16.0.0, handlers/allocation.py, reshaper.py). Each lost race has the code
 # concurrent_update.
 _NO_CODE = "placement.undefined_code"
 _ALLOCATES = re.compile(r"PUT \S*/allocations/[^/\s]+|POST \S*/reshaper")
@@ -104,9 +104,9 @@ class TokenMoved(kx.ClientException):
 class Reply:
     """An answer as received. ``request`` is the method and URL of its request.
 
-    ``sent_bytes`` is the size of the request's body and ``location`` the target of a redirect. ``written`` is when
-    Placement last wrote the content of the answer. ``secrets`` are the credentials that the request carried; no message
-    may quote these credentials.
+    ``sent_bytes`` is the size of the request's body. ``location`` is the target of a redirect. ``written`` is the time
+    at which Placement last wrote the content of the answer. ``secrets`` are the credentials that the request carried;
+    no message may quote these credentials.
     """
 
     request: str
@@ -264,10 +264,11 @@ def written_of(modified: str | None, date: str | None) -> Written | None:
 
 
 def onward(status: int, url: str, location: str | None) -> str | None:
-    """Return the redirect target in the answer to ``url``; None if there is no target, or none that is allowed.
+    """Return the redirect target in the answer to ``url``; None if the answer has no target or a forbidden target.
 
-    A redirect to the same host is allowed, for example from http to https at a proxy. A redirect from https to http is
-    not. So the client sends the token to no other host, and never in clear text after https.
+    A target on the same host is allowed, for example if a proxy redirects from http to https. A target on another host
+    is forbidden, and so is a redirect from https to http. So no other host gets the token, and the token is never sent
+    in clear text after https.
     """
     if status not in _REDIRECTS or not location:
         return None
@@ -277,7 +278,7 @@ def onward(status: int, url: str, location: str | None) -> str | None:
 
 
 def onward_with_password(status: int, url: str, location: str | None) -> str | None:
-    """Return the redirect target for a request that carries a password; None if the client must not follow it.
+    """Return the redirect target for a request with a password; None if there is no target or a forbidden target.
 
     The rules are those of ``onward``. In addition, the port must stay the same, because another service may listen on
     another port. Only a redirect from http to https may change the port.
@@ -298,7 +299,7 @@ def _port(url: str) -> int | None:
 
 
 def _bare(url: str) -> str:
-    """Return ``url`` without query and fragment, which may be secret. A login stays: ``quoted`` removes it later."""
+    """Return ``url`` without query and fragment, which may be secret. A login in the URL stays; ``quoted`` hides it."""
     return _split(url)._replace(query="", fragment="").geturl()
 
 

@@ -115,9 +115,9 @@ class LibvirtHost:
     def read(self, deadline: Deadline) -> HostFacts:
         """Return all host facts.
 
-        Raises SourceUnavailable with the URI and libvirt's message, SourceUnsupported if the driver lacks a required
-        call, and SourceInconsistent if the capabilities contradict each other or cannot be parsed. A domain that cannot
-        be read or parsed becomes an OddDomain and never fails the read.
+        Raises SourceUnavailable with the URI and libvirt's message. Raises SourceUnsupported if the driver lacks a
+        required call. Raises SourceInconsistent if the capabilities contradict each other or cannot be parsed. A domain
+        that cannot be read or parsed becomes an OddDomain and never fails the read.
         """
         try:
             return self._reader.call(self._read, deadline)
@@ -136,9 +136,10 @@ class LibvirtHost:
             session.nature = None
 
     def close(self) -> None:
-        """Close the connection, within a second; call this method before the process ends.
+        """Close the connection, which takes at most a second. Call this method before the process ends.
 
-        Otherwise the interpreter closes the connection at shutdown, and a hung libvirtd would keep the process alive.
+        Without this call, the interpreter closes the connection at its shutdown, and a hung libvirtd would then keep
+        the process alive.
         """
         try:
             self._reader.call(self._drop, Deadline.after(_CLOSE_WAIT_S))
@@ -268,8 +269,8 @@ class LibvirtHost:
         try:
             return self._devices.read(connection), ""
         except libvirt.libvirtError as error:
-            # A separate daemon (virtnodedevd) may serve the devices. If the connection is alive, the read therefore
-            # continues after any error, and only the devices are unknown.
+            # A separate daemon (virtnodedevd) may serve the devices, and this daemon can fail alone. So if the
+            # connection is alive, the read continues without the devices.
             if not libvirt_connection.is_alive(connection):
                 raise
             return None, error.get_error_message() or str(error)
@@ -298,10 +299,10 @@ class LibvirtHost:
 
 
 def test_driver_node(connection: libvirt.virConnect, host: str) -> _Node:
-    """Return the node of libvirt's test driver: ``host`` is its name, and all CPUs in the driver's XML are online.
+    """Return the node of libvirt's test driver, with the name ``host``. All CPUs in the driver's XML are online.
 
-    Two of the driver's answers are useless here: getCPUMap always returns 8 CPUs, 3 of them online, whatever the XML
-    says, and getHostname returns the real machine's name. Only getInfo returns the XML's number of CPUs. Raises
+    Two of the driver's calls do not help here. getCPUMap always returns 8 CPUs, 3 of them online, whatever the XML
+    says. getHostname returns the real machine's name. getInfo does return the XML's number of CPUs. Raises
     libvirt.libvirtError.
     """
     return _Node(hostname=host, online=(True,) * int(connection.getInfo()[2]), simulated=SIMULATED)

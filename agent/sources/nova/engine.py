@@ -48,8 +48,8 @@ NO_CONVERSATION = (OSError, struct.error, ValueError, TypeError, LookupError, As
 
 # A part of the SQL statement ``_PULSE``: it selects the plausible heartbeats of undeleted services. The pulse is the
 # two newest of these heartbeats. Each conductor, scheduler and nova-compute writes a heartbeat every
-# ``report_interval``, so the newest heartbeats show how old the rows are. A heartbeat a minute ahead of the database's
-# clock is not plausible: a service with a wrong clock wrote the heartbeat, perhaps long ago.
+# ``report_interval``, so the newest heartbeats show how old the rows are. A heartbeat that is a minute ahead of the
+# database's clock is not plausible: a service with a wrong clock wrote it, perhaps long ago.
 _TRUE = "FROM services WHERE deleted = 0 AND last_seen_up < {ahead}"
 _PULSE = (
     "SELECT {now}, (SELECT MAX(last_seen_up) "
@@ -231,7 +231,8 @@ def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
 
 
 def _shown(url: URL) -> str:
-    # The URL's query options may hold secrets (ssl_key, password), so show only driver, user, server and database.
+    # Options in the URL's query, such as ssl_key or password, may be secret. So show only the driver, user, server and
+    # database.
     return url.difference_update_query(list(url.query)).render_as_string(hide_password=True)
 
 

@@ -15,7 +15,10 @@ class LastGuests:
         self._last: tuple[CellRows, GuestRows] | None = None
 
     def parsed(self, rows: CellRows) -> GuestRows:
-        """Return the values parsed from these rows; for the same rows as in the last read, return the same objects."""
+        """Return the values parsed from ``rows``.
+
+        If the rows about guests equal those of the last read, return the objects of the last read.
+        """
         about = about_guests(rows)
         if self._last is None or self._last[0] != about:
             self._last = about, guests_from_rows(about)

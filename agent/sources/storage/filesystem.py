@@ -70,8 +70,8 @@ def measure_identified(path: str) -> FileSystem:
 
     Sizes and identity come from one descriptor, so they are about one file system even after an unmount in between.
     """
-    # This call only triggers a mount: an automount point has no size until its file system is mounted. The open below
-    # does not trigger the mount, because it uses O_PATH.
+    # The only purpose of this call is to trigger a mount: an automount point has no size until its file system is
+    # mounted. The open below uses O_PATH, which does not trigger the mount.
     os.statvfs(path)
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:

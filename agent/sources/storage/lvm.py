@@ -78,8 +78,8 @@ class Command:
             return runner.run(self.argv, limit.left_s())
         except TimeoutError as error:
             last_line = f"; the last line on stderr: {error}" if str(error) else ""
-            # The message names the time limit of the whole read. The time left for this command differs in each audit,
-            # and a message with it would differ too.
+            # The message names the time limit of the whole read, which is the same in every audit. The time left for
+            # this command is different in each audit, so the message does not name it.
             why = f"{self.name} did not answer within {limit.allowed_s:.1f} s and was killed{last_line}"
             raise SourceUnavailable(self.source, why) from error
         except FileNotFoundError as error:
@@ -171,7 +171,7 @@ class Lvm:
     name: str = snapshot.LVM
 
     def read(self, deadline: Deadline) -> StorageFacts:
-        """Return the configured groups that exist, and all their volumes, sorted by name; skip groups that are gone.
+        """Return the configured volume groups that exist, and all their volumes, sorted by name.
 
         Raises SourceUnavailable if lvm2 is missing, fails or does not answer in time. Raises SourceInconsistent on a
         report that cannot be true, such as a report without any group (lvm2 lacks privileges and exits with 0).
