@@ -97,8 +97,8 @@ def decide_and_act(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 def _decided(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> tuple[Snapshot, Decision]:
     """Return the snapshot and the decision.
 
-    If the snapshot has only a light read of nova's rows (a read that only says whether the rows may have changed), and
-    the decision has new findings or a write, read the rows in full and decide again.
+    The snapshot may have only a light read, which says whether nova's rows may have changed. If the decision then has
+    new findings or a write, read nova's rows in full and decide again.
     """
     decision = _decide(task, memory, snapshot, memory.compared)
     if not snapshot.state_read.is_light:
@@ -304,8 +304,8 @@ def _counted(acted: Acted, applied: Acknowledged | None) -> Acted:
 def _read_again(task: AuditTask, memory: AuditMemory, acted: Acted) -> Acted:
     """Read only Placement again, and decide again with this audit's earlier readings of the other sources.
 
-    Read allocations even if no provider's generation changed: deleting a consumer can cause a conflict, but changes no
-    provider's generation.
+    Read allocations even if no provider's generation changed. A client may have deleted a consumer: this can cause the
+    conflict, but changes no provider's generation.
     """
     memory = dataclasses.replace(memory, recheck_recorded=True)
     read = read_placement(task, memory, Turn.ALLOCATIONS)

@@ -54,7 +54,7 @@ class MessageQueue:
         while self._waiting.full():
             with contextlib.suppress(queue.Empty):
                 self._waiting.get_nowait()
-        # Another thread of oslo.messaging may have filled the queue again in the meantime. Drop the new message then.
+        # If another thread of oslo.messaging has filled the queue again in the meantime, drop the new message.
         with contextlib.suppress(queue.Full):
             self._waiting.put_nowait((received_at, message))
 

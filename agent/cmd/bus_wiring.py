@@ -1,4 +1,4 @@
-"""Build the connection to a configured message broker; a host without a broker never loads oslo.messaging (9 MiB)."""
+"""Build the connection to the message broker. If no broker is configured, oslo.messaging (9 MiB) is never loaded."""
 
 from __future__ import annotations
 

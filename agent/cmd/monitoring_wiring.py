@@ -1,4 +1,4 @@
-"""Build the servers that monitoring systems query; without a configured address the daemon loads no HTTP module."""
+"""Build the servers that monitoring systems query. The daemon loads no HTTP module if no address is configured."""
 
 from __future__ import annotations
 

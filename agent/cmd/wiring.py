@@ -207,7 +207,7 @@ def _watched(
     @contextlib.contextmanager
     def reading(source: str) -> Iterator[None]:
         place = f" ({places[source]})" if places.get(source) else ""
-        # Do not enter ``caller.watch`` here for Placement: the Placement client itself enters it for each request.
+        # For Placement, do not enter ``caller.watch`` here: the Placement client enters ``watch`` for each request.
         watch = contextlib.nullcontext() if source == PLACEMENT else caller.watch(f"{source}{place}", deadline_s)
         with mark.reading(source), watch:
             yield
@@ -331,7 +331,10 @@ def _scope(client: PlacementClient, audit_id: str) -> Iterator[None]:
 
 
 def cloud_of(loaded: Loaded, resources: contextlib.ExitStack) -> Cloud:
-    """Return the configured source of the cloud's state; ``resources`` closes its connections. Raises ConfigError."""
+    """Return the configured source of the cloud's state. Raises ConfigError.
+
+    When ``resources`` is closed, it closes the source's connections.
+    """
     options = state_options_from(loaded)
     if options.kind is StateKind.CONDUCTOR:
         return _conductor(loaded, resources)

@@ -21,12 +21,12 @@ SHOWN_CHARACTERS = 40
 def reload(running: Loaded) -> Loaded:
     """Return the configuration after SIGHUP: mutable options with their new values, all others with running values.
 
-    Raises ConfigError if the new configuration is invalid; the caller then keeps ``running``, which this function never
-    changes.
+    Raises ConfigError if the new configuration is invalid. The caller then keeps ``running``. This function never
+    changes ``running``.
     """
     fresh = load_checked(running.config_files, running.config_dirs)
     mixed = _mixed(running, fresh)
-    # The files are valid, but their new values may conflict with running values, which stay until a restart.
+    # The files are valid. But a new value may conflict with the running value of an option that needs a restart.
     require(mixed)
     return mixed
 
@@ -37,7 +37,7 @@ def needs_restart(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
 
 
 def changes(running: Loaded, reloaded: Loaded) -> tuple[str, ...]:
-    """Return ``[group] option: old -> new``, sorted, of each option whose effective value changed; mask secrets."""
+    """Return ``[group] option: old -> new``, sorted, of each option with a new effective value. Secrets are masked."""
     keys = sorted((group, opt.dest) for group, opt in running.options)
     changed = [key for key in keys if running.value(*key) != reloaded.value(*key)]
     return tuple(f"[{key[0]}] {key[1]}: {_side(running, key)} -> {_side(reloaded, key)}" for key in changed)

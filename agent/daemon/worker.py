@@ -33,9 +33,9 @@ from agent.timing.backoff import grown_s
 
 #: The maximum time in seconds that ``take`` blocks. After this time the worker checks for a stop or a due retry.
 TAKE_S = 0.5
-#: The worker counts as stuck if it made no progress for this many seconds. Progress is: the worker waits for work, ends
-#: a stage or a write of an audit, or sends a request to Placement. Each read and each request has a much lower time
-#: limit. A whole stage has no time limit, because the first read of a slow Placement takes dozens of requests.
+#: The worker counts as stuck if it made no progress for this many seconds. The worker makes progress when it waits for
+#: work, ends a stage of an audit, ends a write, or sends a request to Placement. Each read and each request has a much
+#: lower time limit. A whole stage has no limit, because the first read of a slow Placement takes dozens of requests.
 STALL_S = 180.0
 RETRY_FIRST_S = 2.0
 RETRY_CAP_S = 300.0
@@ -120,7 +120,9 @@ def repeat_delay(repeats: int) -> float:
 def follow_up(
     before: FollowUp, now: float, *, failed: bool, audit_again: bool, not_before: float | None = None
 ) -> FollowUp:
-    """Return the retry or repetition that follows an audit, if any. The periodic audits continue independently.
+    """Return what follows an audit: a repetition if ``audit_again``, else a retry if ``failed``, else neither.
+
+    The periodic audits are not affected.
 
     ``now`` and ``not_before`` are in monotonic seconds. Placement wants no request before ``not_before`` (Retry-After).
     An event or the interval may cause an audit while a retry is planned. If that audit fails too, the retry keeps its
@@ -183,7 +185,7 @@ def crash_report(
 def _trim_heap() -> None:
     """Give unused memory of the C library's heap back to the kernel.
 
-    After the imports and the first read, this is about a megabyte.
+    After the imports and the first read, the kernel gets about a megabyte.
     """
     gc.collect()
     # Only glibc has this function.
@@ -193,7 +195,7 @@ def _trim_heap() -> None:
 
 
 class Worker:
-    """The worker's loop. The worker's thread calls ``on_end`` at its end, with the process's exit code (0: a stop)."""
+    """The worker's loop. When its thread ends, it calls ``on_end`` with the process's exit code (0 after a stop)."""
 
     def __init__(
         self, queue: AuditQueue, current: Current, audit: Audit, publisher: Publisher, on_end: Callable[[int], None]

@@ -1,9 +1,9 @@
 """Turn the signals that end the demo into an exception that is raised only at safe points.
 
-If a signal arrives while the demo creates or removes a part, the exception is raised only afterwards. So every created
-part is registered for removal before the exception. The demo cannot mask the signals instead, because child processes
-inherit the mask: Placement's server would mask SIGTERM too, and then SIGTERM could not end the server. Only the first
-signal counts: a second signal must not interrupt the clean-up.
+If a signal arrives while the demo creates or removes a part of its cloud, the exception is raised only afterwards. So
+the demo has registered each created part for removal before the exception. The demo cannot mask the signals instead,
+because child processes inherit the mask. Placement's server would then mask SIGTERM too, and SIGTERM could not end the
+server. Only the first signal counts: a second signal must not interrupt the clean-up.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Interruptions:
 
     @contextlib.contextmanager
     def allowed(self) -> Iterator[None]:
-        """Raise Interrupted in the block, at once if a signal has come before, else when a signal comes.
+        """Let signals raise Interrupted inside the ``with`` block. If a signal came earlier, raise at once.
 
         Such blocks may be nested.
         """

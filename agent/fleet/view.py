@@ -65,7 +65,8 @@ class CellSeen:
 class Moment:
     """When a view was made: ``now`` in monotonic seconds, ``at`` in UTC.
 
-    ``waited``: whether the wait for messages is over; then an expected host without a message has the condition NEVER.
+    ``waited``: whether the wait for messages is over. After the wait, an expected host that has sent no message has the
+    condition NEVER.
     """
 
     now: float
@@ -77,9 +78,9 @@ class Moment:
 class HostRow:
     """One host. ``seen`` is its last message, None if the host has sent no message since ``watch`` began to wait.
 
-    ``is_expected`` is None if no list of expected hosts is known. ``age_s`` is the age of the last message. ``for_s``:
-    for how many seconds the condition has lasted; None if the host is clean or has sent nothing. ``for_at_least``: the
-    condition may be older than ``for_s``.
+    ``is_expected`` is None if no list of expected hosts is known. ``age_s`` is the age of the last message. ``for_s``
+    is how many seconds the condition has lasted, None if the host is clean or has sent no message. ``for_at_least``:
+    whether the condition may have lasted longer than ``for_s``.
     """
 
     cell: str
@@ -181,9 +182,9 @@ def _by_host(expected: ExpectedHosts | None) -> Mapping[str, ExpectedHost] | Non
 
 
 def row_of_message(cell: str, seen: HostSeen, at: datetime.datetime) -> HostRow:
-    """Return the row of one host, made from its message ``seen``, which arrived just now (``at``).
+    """Return the row of the host whose message ``seen`` has just arrived. ``at`` is the time of arrival.
 
-    ``is_expected`` of the row is None, because this function knows no list of expected hosts.
+    The row's ``is_expected`` is None, because this function knows no list of expected hosts.
     """
     arrived = CellSeen(name=cell, broker="", hosts=(seen,), began_at=seen.received_at, began=at)
     return _heard_row(arrived, seen, None, seen.received_at)

@@ -40,7 +40,10 @@ def _wrong(change: ConsumerChange, tree: frozenset[str]) -> str | None:
 
 
 def _strange(guarded: GuardedFinding, action: ReshapeAction) -> str | None:
-    """Return a reason to refuse if the reshape changes a provider outside this host's tree, or a consumer's total."""
+    """Return why the reshape must not be done, or None if it may be done.
+
+    A reshape must not change a provider outside this host's tree, or the sum of a consumer's allocations of any class.
+    """
     tree = guarded.scene.tree
     for provider in action.reshaping.providers:
         there = provider.uuid in tree

@@ -28,10 +28,10 @@ class JournalTail:
         self._is_counting = False
 
     def read(self) -> JournalCounts:
-        """Return the outcomes since the last call, and the present number of changes without an outcome.
+        """Count the outcomes written since the last call, and all changes that have no outcome now.
 
-        An outcome that the journal had when this process started is not counted. If another file replaces the journal
-        (a restored backup, a rotation), an outcome that this file already has is not counted either.
+        Outcomes that the journal had when this process started are not counted. If another file replaces the journal (a
+        restored backup, a rotation), the outcomes that the new file already has are not counted either.
         """
         try:
             lines, is_caught_up = self._new_lines()

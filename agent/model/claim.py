@@ -102,8 +102,8 @@ class Ledger:
 
 
 def _claim_order(claim: Claim) -> tuple[object, ...]:
-    # Every field is part of the key, so that the order does not depend on the input. repr() as the key is too slow: it
-    # took half of an audit's time (benchmarks/).
+    # Every field is part of the key, so that the order of the sorted claims does not depend on the order of the input.
+    # repr() as the key is too slow: it took half of an audit's time (benchmarks/).
     consumer = claim.consumer
     return (
         consumer.key,

@@ -1,4 +1,4 @@
-"""A finding: a named difference between the books, with its evidence and a remedy; and the history of findings.
+"""Findings and their history. A finding is a named difference between the books, with its evidence and a remedy.
 
 The three books are called "promised" (nova's database), "held" (libvirt, storage) and "recorded" (Placement).
 """
@@ -18,8 +18,7 @@ from agent.model.provider_config import Addition
 #: For role companion (nova-compute runs on the host too): heal changes a consumer's allocations only if they were the
 #: same in this number of audits in a row.
 STEADY_AUDITS = 3
-#: The name of a fact in findings with the code rival-writer. The fact says whether the other program changed what this
-#: agent wrote.
+#: A key in the facts of a rival-writer finding. The value says whether the other program changed what this agent wrote.
 OVERWROTE = "overwrote"
 #: The codes of findings about sources that could not be read. These findings rest on no source, because they report the
 #: failed read itself.
@@ -162,17 +161,15 @@ class Booked(NamedTuple):
 class Sighting:
     """The history of one finding that still exists, as the history file keeps it.
 
-    A finding is confirmed after several audits. ``times`` is how many audits in a row counted towards the confirmation;
-    the count stops at the largest number that any decision needs. ``counted_at`` is when the last of these audits ended
-    its reads, in seconds since boot. ``stands_since``: since when each audit has seen the finding with the same
-    evidence; empty if an older version wrote the file. ``last_seen_at``: when an audit last checked the finding and
-    found it.
+    A finding is confirmed after several audits. ``times`` is how many audits in a row counted towards the confirmation,
+    up to the largest number that any decision needs. ``counted_at`` is when the last of these audits ended its reads,
+    in seconds since boot. ``stands_since``: since when each audit has seen the finding with the same evidence; empty if
+    an older version of the agent wrote the file. ``last_seen_at``: when an audit last checked the finding and found it.
 
-    ``confirmed``: whether the finding was ever confirmed since it appeared. ``finding``: the finding as last seen;
-    None in the history of an older version, which saved no text. ``booked``: the amounts of the finding's consumers
-    when it was last seen; a later audit needs them to say which book changed. ``caused_by`` has the same meaning as in
-    ``SeenFinding``.
-    ``unknown_because`` says what the last audit did not read.
+    ``confirmed``: whether the finding was ever confirmed since it appeared. ``finding`` is the finding as last seen. It
+    is None if the file is from an older version, which did not save the finding. ``booked`` has the amounts of the
+    finding's consumers when the finding was last seen. From these amounts, a later audit can say which book changed.
+    ``caused_by`` has the same meaning as in ``SeenFinding``. ``unknown_because`` says what the last audit did not read.
     """
 
     id: str
@@ -220,8 +217,8 @@ class SeenFinding:
 class GoneFinding:
     """A finding that an audit checked and that does not exist any more. ``seen`` is the finding as last seen.
 
-    ``words`` say what changed. ``entry_id`` and ``actor``: the journal entry of the repair and who made it, if the
-    reason is HEALED.
+    ``words`` say what changed. If the reason is HEALED, ``entry_id`` is the id of the repair's journal entry, and
+    ``actor`` is who made the repair.
     """
 
     seen: SeenFinding
@@ -232,10 +229,10 @@ class GoneFinding:
 
 
 class Loss(NamedTuple):
-    """A source that could not be read: since when, in how many audits in a row, and how serious that is.
+    """A source that could not be read. ``audits`` is in how many audits in a row the read failed.
 
-    ``since`` is ISO 8601 UTC, ``since_s`` the same moment in seconds since boot. ``is_error``: the finding about the
-    unread source has been an error; it stays an error until the source is read.
+    ``since`` says since when (ISO 8601 UTC). ``since_s`` is the same moment in seconds since boot. ``is_error``:
+    whether the finding about the source has become an error. The finding stays an error until the source is read.
     """
 
     source: str

@@ -1,8 +1,8 @@
 """Compute how much guests' disks may still grow, in bytes, and how much space would then be left on the store.
 
 If one fact about a disk is unknown, the whole domain counts as unknown, but no other domain does (scenario 89). The
-result then names the domain and the reason, and the sum is too low. Sums may be negative: a preallocated raw file takes
-more than its size.
+result names this domain with the reason, and the sum does not include the domain. A sum may be negative, because a
+preallocated raw file takes more than its size.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FORMATS = frozenset({"qcow2", "ploop"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OverCommit:
-    """Bytes that guests may still write into their disks' files; the domains in ``unknown`` are not included."""
+    """The bytes that guests may still write into their disks' files, without the domains in ``unknown``."""
 
     total_bytes: int
     unknown: tuple[OddDomain, ...] = ()

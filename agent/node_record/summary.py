@@ -10,8 +10,8 @@ from agent.model.usage import Usage
 
 def summary(view: ResourceView, used: Usage | None) -> HostSummary:
     """Return the host's CPUs, memory, disk and PCI devices. If ``used`` is None, the used amounts are unknown."""
-    # The two numbers of CPUs count differently, as in nova: the total leaves out the CPUs for dedicated use, the used
-    # CPUs include guests' dedicated CPUs. If the total is 0, the number of used CPUs is 0 too.
+    # As in nova, dedicated CPUs count only on one side: the total leaves them out, and the used CPUs include them. If
+    # the total is 0, the number of used CPUs is 0 too.
     total_vcpus = view.vcpus or 0
     return HostSummary(
         node=view.hypervisor_hostname,

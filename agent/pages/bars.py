@@ -1,8 +1,8 @@
 """Divide a bar into segments, and draw it.
 
-The width of a segment is in proportion to the amount of its part, but a segment is never too narrow to be seen: the
-wider segments of the bar become narrower instead. The segments have the order of the parts, do not overlap, and
-together fill the whole bar.
+A bar has one segment for each part. A segment's width is in proportion to the part's amount. If a segment would be too
+narrow to be seen, it gets the minimum width, and the wider segments become narrower. The segments have the order of the
+parts, do not overlap, and together fill the whole bar.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -114,7 +114,7 @@ def unread_bar(left: float, top: float, width: float, text: str) -> Iterator[Sha
 def _visible(widths: Sequence[float]) -> list[float]:
     """Widen each width below ``LEAST`` to ``LEAST``, and narrow the others so that the sum stays the same.
 
-    If the bar is too short for that, return the given widths.
+    If the bar is too short for the wider segments, return ``widths`` unchanged.
     """
     total = sum(widths)
     if total < LEAST * len(widths) * 2:

@@ -3,13 +3,13 @@
 If any provider of the tree is in the aggregate, even a child, Placement lets the whole tree use the sharing provider.
 All hosts of the aggregate may have their guests' disks on one sharing provider, so the provider may have all consumers
 of the cloud. Only nova's database knows to which host a consumer belongs, and each consumer costs a read of one row. So
-a read returns only a window (a part) of a long list of consumers, and the next read begins where this window ended.
+a read returns only one window of a long list of consumers, and the next read begins where this window ended.
 
-The set of sharing providers rarely changes, and most hosts are in aggregates without a sharing provider. So the set is
-read again only when the tree's aggregates change, or when an audit reads everything again.
+The set of sharing providers rarely changes, and most hosts are in aggregates without a sharing provider. So the agent
+reads the set again only when the tree's aggregates change, or when an audit reads everything again.
 
-If the list of a provider's allocations is too large, the list is not read until the set is read again. Placement needs
-most work for such a list, and all hosts of the aggregate would request the list.
+If the list of a provider's allocations is too large, the agent does not request the list again before it reads the set
+again. A large list is much work for Placement, and all hosts of the aggregate would request it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Decide which providers are created, which get another parent, and in which order these writes are possible.
 
-Parents are first: when a provider is written, its wanted ancestors are already in place. So even in a swap (A below B
-becomes B below A) no provider leaves the tree. If a plan is interrupted, every provider is still inside the tree, where
-the next read finds it.
+Parents come first: when the agent writes a provider, the provider's wanted ancestors are already in place. So no
+provider leaves the tree, even in a swap (A below B becomes B below A). Even after an interrupted plan, the next read
+finds every provider in the tree.
 
 Placement checks no generation in a move. A move also moves all descendants, even those of other services.
 """
@@ -49,9 +49,9 @@ class Places:
 
 
 def places(wanted: DesiredTree, view: PlacementView) -> Places:
-    """Return for each provider of ``wanted`` the write that puts it below its parent.
+    """Return, for each provider of ``wanted``, the write that puts the provider below its wanted parent.
 
-    Each write depends only on the writes before it.
+    Parents come first, so each write depends only on earlier writes.
     """
     known = view.known
     parents = {provider.uuid: provider.parent_uuid for provider in known.values()}

@@ -175,10 +175,10 @@ def claim_document(claim: Claim) -> Document:
 
 
 def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
-    """Return the writes in execution order with their digest, and the writes held back (``held_back``).
+    """Return the plan's digest, its writes in execution order, and the writes held back (``held_back``).
 
-    ``traits`` are the trait rows of the report. Each write of traits lists all traits that the provider will have. The
-    keys ``added`` and ``removed`` of the write list only what differs from the traits that Placement records now.
+    ``traits`` are the trait rows of the report. Each write of traits lists all traits that the provider will have. Its
+    keys ``added`` and ``removed`` list only the differences from the traits that Placement records now.
     """
     recorded: dict[str, set[str]] = defaultdict(set)
     for row in traits:
@@ -197,7 +197,7 @@ def plan_document(plan: Plan, traits: Iterable[TraitRow] = ()) -> Document:
 
 
 def ledger_rows(report: AuditReport) -> list[Document]:
-    """Return one row per consumer, class and provider, with the amount of nova, host and Placement; null for none."""
+    """Return one row per consumer, class and provider. A row has nova's, the host's and Placement's amount, or null."""
     return [_ledger_row(row) for row in report.ledger]
 
 
@@ -297,7 +297,7 @@ def _cell_usage(usage: CellUsage) -> Document:
 
 
 def _saved_ledger_rows(rows: Iterable[LedgerRow]) -> list[Document]:
-    """Return the ledger rows for the report file; two more keys let a command compute the host's sums from the rows."""
+    """Return the ledger rows for the report file. A command needs the two added keys to compute the host's sums."""
     return [_ledger_row(row) | {"outside_tree": row.outside_tree, "settling": row.settling} for row in rows]
 
 
@@ -384,7 +384,7 @@ def _write_document(write: Write, recorded: Set[str]) -> Document:
 
 
 def _allocations_document(write: PutAllocations) -> Document:
-    """Return all allocations that the consumer will have after the write; an empty list deletes the consumer.
+    """Return all allocations that the consumer will have after the write. An empty list deletes the consumer.
 
     The document omits the consumer's generation: a write always uses the generation that the agent read.
     """

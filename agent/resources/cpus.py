@@ -29,8 +29,8 @@ class CpuResource(Resource):
 def shared_cpus(host: HostFacts, settings: Settings) -> frozenset[int]:
     """Return the CPUs offered as VCPU.
 
-    These are the CPUs of the configured shared set. Without a shared set, these are all online CPUs, but none if a
-    dedicated set is configured.
+    If a shared set is configured, return its CPUs. If only a dedicated set is configured, return no CPUs. If no set is
+    configured, return all online CPUs.
     """
     configured = settings.vcpu_pin_set or settings.cpu_shared_set
     if configured is not None:

@@ -9,7 +9,7 @@ from agent.text.amounts import with_class
 
 
 def state_text(document: Any) -> str:  # noqa: ANN401 - the journal's JSON depends on the kind of the change
-    """Return the allocations in the journal entry's ``document`` as text; without consumers, return the JSON itself."""
+    """Return the allocations in the journal entry's ``document`` as text; its JSON if the document has no consumer."""
     if isinstance(document, dict) and "consumer" in document:
         return _allocations(document["consumer"])
     if isinstance(document, dict) and "consumers" in document:

@@ -2,8 +2,8 @@
 
 The level says who must read a line. ERROR: the agent does not do its work, or the host has a confirmed error. WARNING:
 an operator should read the line in working hours. A change in Placement by one of the commands heal, undo and adopt is
-always a WARNING. INFO: a change that needs no action. The level of an event is constant, or depends on what ``Varies``
-names.
+always a WARNING. INFO: a change that needs no action. Some events have no constant level. ``Varies`` lists what decides
+the level of such an event.
 """
 
 from __future__ import annotations

@@ -37,8 +37,9 @@ def subjects_of(report: AuditReport, before: Mapping[str, str] | None = None) ->
 def _subject(finding: Finding, report: AuditReport, names: Mapping[str, str], kinds: Mapping[str | None, str]) -> str:
     """Return the subject as text.
 
-    The text is ``instance web-1 UUID`` for a finding about a consumer. Otherwise it is the field ``subject`` of the
-    finding; if that is empty, ``provider NAME UUID`` or the host's name.
+    For a finding about a consumer, the text is ``instance web-1 UUID``, for example. For any other finding, the text is
+    the finding's field ``subject``. If this field is empty, the text is ``provider NAME UUID`` for a finding about a
+    provider, else the host's name.
     """
     uuid = finding.consumer_uuid
     if uuid is None:

@@ -1,7 +1,7 @@
-"""Write amounts of resource classes, in findings and for operators, with one table of units and one number format.
+"""Turn amounts of resource classes into text, for findings and for commands. All texts use the same units and format.
 
 MEMORY_MB and DISK_GB are named after MB and GB, but count MiB and GiB. Every other class counts things, and the unit is
-the name of the class. If a text has already named the class VCPU, for example, the text says 8 instead of 8 VCPU.
+the name of the class. A text that has already named the class omits this unit: "8" instead of "8 VCPU".
 """
 
 from __future__ import annotations

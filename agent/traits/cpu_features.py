@@ -65,8 +65,8 @@ def _guest_features(answer: Capabilities, settings: Settings) -> frozenset[str] 
         return None
     models = models_of(wanted, cpu.arch, settings.virt_type)
     if wanted.mode == "none":
-        # With this mode nova writes no <cpu> element. So guests have the emulator's default model, and the flags of
-        # ``cpu_model_extra_flags`` have no effect.
+        # With cpu_mode "none", nova writes no <cpu> element. So guests have the emulator's default model, and the flags
+        # of ``cpu_model_extra_flags`` have no effect.
         return _of_models(models, answer)
     if wanted.mode == "custom":
         return _with_flags(_of_models(models, answer), wanted) if models else None
@@ -86,10 +86,10 @@ def _of_models(models: Iterable[str], answer: Capabilities) -> frozenset[str] | 
 
 
 def _with_flags(features: frozenset[str] | None, wanted: GuestCpu) -> frozenset[str] | None:
-    """Return the features with the flags of ``[libvirt] cpu_model_extra_flags`` added or, after a minus, removed.
+    """Apply the flags of ``[libvirt] cpu_model_extra_flags``: add each flag, but remove a flag with a minus sign.
 
-    nova-compute treats ``-avx2`` like ``+avx2`` when it sets traits. The agent removes avx2 instead, because a guest
-    that is started without the flag cannot use it.
+    nova-compute treats ``-avx2`` like ``+avx2`` when it sets traits. The agent removes avx2 instead, because nova
+    starts guests without avx2, so they cannot use it.
     """
     if features is None:
         return None

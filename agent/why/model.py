@@ -84,10 +84,10 @@ class Obstacle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeAnswer:
-    """The answer for one tree. ``obstacles`` are in the order of the checks; there are none if the request fits.
+    """The answer for one tree. ``obstacles`` are in the order of the checks, and empty if the request fits.
 
-    ``caveats`` are sentences that say why a Placement server may not offer the tree although the request fits (rounding
-    in its database, a defect of Placement).
+    ``caveats`` are sentences. Each says why a Placement server may not offer the tree although the request fits, such
+    as rounding in the server's database, or a defect of Placement.
     """
 
     root_uuid: str

@@ -5,8 +5,8 @@ that Placement would answer with 400 raises UsageError. agent/cmd/why_validate.p
 traits exist.
 
 A group without a suffix may take its resources from several providers of a tree. A group with a suffix takes all its
-resources from one provider. ``in:A,B`` means any of the names, for traits and for aggregates. ``A,B`` means all of the
-names for traits; for aggregates it is an error.
+resources from one provider. For traits and for aggregates, ``in:A,B`` means at least one of the names. For traits,
+``A,B`` means all of the names. For aggregates, ``A,B`` is an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_MATTER = ("limit",)
 _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
 _LIMIT = re.compile(r"[1-9][0-9]*")
 _NAME = re.compile(r"[A-Z0-9_]{1,255}")
-# A URL in a log ends before one of these characters: a quote, or a blank, after which "HTTP/1.1" or other text follows.
+# In a log, a URL ends before the first quote or blank. After a blank, "HTTP/1.1" or other text follows.
 _AFTER_URL = re.compile(r"[ '\"]")
 
 
@@ -54,9 +54,10 @@ class Words:
 
 
 def request_of(words: Words, instance: Instance | None = None) -> ResourceRequest:
-    """Return the request. If ``instance`` is given, its flavor is requested. Invalid options raise UsageError.
+    """Return the request. If ``instance`` is given, request its flavor. Raises UsageError if an option is invalid.
 
-    Classes that the operator typed are added to the flavor's classes; for a class in both, the typed amount applies.
+    The classes that the operator typed are added to the flavor's classes. If the flavor has a typed class too, the
+    typed amount applies.
     """
     if words.query is not None:
         if instance or any((words.resources, words.required, words.forbidden, words.member_of, words.in_tree)):

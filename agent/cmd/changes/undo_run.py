@@ -69,6 +69,7 @@ def code_of(found: Undone) -> int:
 def undo_document(found: Undone) -> Document:
     """Return the JSON document that ``stocktake undo`` prints.
 
-    Key ``entry``: the entry to undo. Key ``entry_id``: the undo's own journal entry, None if nothing was attempted.
+    ``entry`` is the id of the entry to undo. ``entry_id`` is the id of the undo's own journal entry, or None if nothing
+    was attempted.
     """
     return {"schema_version": SCHEMA_VERSION, "entry": found.entry.id, **outcome_keys(found.outcome)}

@@ -70,7 +70,7 @@ class Wait:
 
 
 class Progress:
-    """Shows the waits of one command. The command's thread waits; a second thread writes the lines to ``out``."""
+    """Shows the waits of one command. While the command's thread waits, another thread writes the lines to ``out``."""
 
     def __init__(self, out: TextIO, form: Form, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._out = out

@@ -26,7 +26,7 @@ from agent.render.layout import Line, Span, Tone
 USUAL_STRIP = 80
 #: The maximum number of problems (such as an unreachable broker) that the screen's head lists. Others are counted.
 MOST_PROBLEMS = 3
-#: The last line of the screen explains the keys and shows the filter's text in at most this number of columns.
+#: The maximum number of columns for the filter's text in the screen's last line, which also explains the keys.
 MOST_FILTER = 24
 #: The number of table rows that stay visible if the screen is too low for the whole head.
 LEAST_ROWS = 3

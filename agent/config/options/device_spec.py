@@ -58,7 +58,10 @@ def parse_device_specs(texts: Sequence[str]) -> tuple[DeviceSpec, ...]:
 
 
 def _entries(text: str, problems: list[str]) -> list[tuple[str, dict[str, object]]]:
-    """Parse one value of ``device_spec``. Return a pair for each entry: its JSON text, for messages, and its fields."""
+    """Parse one value of ``device_spec``. Return for each entry the fields, and the JSON text that messages show.
+
+    In each returned pair, the JSON text comes first.
+    """
     try:
         decoded = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -192,10 +195,10 @@ def _whole(name: str, value: object) -> str:
     flags = _FLAGS.match(text)
     if flags is None:
         return f"(?:{text}).*"
-    # Since Python 3.11, a global flag such as (?i) is an error unless it is at the start of the expression. In a group
-    # it would not be at the start, so (?i)TEXT becomes the group with a flag of its own: (?i:TEXT).
-    # With the flag x, TEXT may end in a comment, and the comment would hide the closing bracket of the group. So a
-    # newline is added, which ends the comment.
+    # Since Python 3.11, a global flag such as (?i) must be at the start of the expression, and so cannot be inside a
+    # group. So (?i)TEXT becomes (?i:TEXT), a group with its own flag.
+    # With the flag x, TEXT may end in a comment, which would hide the closing bracket of the group. So add a newline to
+    # end the comment.
     end = "\n" if "x" in flags[1] else ""
     return f"(?{flags[1]}:{text[flags.end() :]}{end}).*"
 

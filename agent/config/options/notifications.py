@@ -1,4 +1,4 @@
-"""[notifications]: messages that the agent sends and requests that it answers; no option comes from nova.conf."""
+"""[notifications]: which messages the agent sends and which requests it answers. nova.conf has no effect on these."""
 
 from __future__ import annotations
 

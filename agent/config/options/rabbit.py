@@ -1,4 +1,4 @@
-"""[oslo_messaging_rabbit]: how to connect to the broker; the options exist only if a broker is configured (dynamic.py).
+"""[oslo_messaging_rabbit]: how to connect to the broker. These options exist only with a broker (dynamic.py).
 
 Importing oslo.messaging costs 9 MiB of memory, which a host without a broker need not spend. So Stocktake loads the
 options of oslo.messaging only if ``transport_url`` is set or if one of Stocktake's own files contains the group.

@@ -48,11 +48,11 @@ class ViewCell:
 class ResourceView:
     """The driver's figures for a compute node record, field by field.
 
-    ``cells``: None if the host has no NUMA topology in nova's sense. ``disk_available_least_gib``: may be negative.
-    ``pci_devices``: number of PCI functions that libvirt lists. ``pci_pools``: the free PCI devices for guests. A
-    device is free if neither nova's rows (as far as the agent could read them) nor the libvirt domains give the device
-    to a guest. ``supported_instances``: (architecture, hypervisor, mode) in nova's spelling. ``unknown``: names of the
-    figures that could not be read.
+    ``cells`` is None if the host has no NUMA topology in nova's sense. ``disk_available_least_gib`` may be negative.
+    ``pci_devices`` is the number of PCI functions that libvirt lists. ``pci_pools`` has the free PCI devices. A device
+    is free if no libvirt domain uses it and no row of nova that the agent could read gives it to a guest.
+    ``supported_instances`` has (architecture, hypervisor, mode) in nova's spelling. ``unknown`` names the figures that
+    could not be read.
     """
 
     hypervisor_type: str

@@ -1,7 +1,8 @@
 """Keep the daemon's metrics: update them from each audit's report, answer /metrics, and replace the text file.
 
 The agent renders the text of a report's metrics once. A scrape only adds the metrics of the running audit and of the
-process, so scrapes do not slow audits down. The worker's thread replaces the state as a whole; other threads read it.
+process, so scrapes do not slow audits down. Only the worker's thread changes the metrics: it replaces the whole
+``MetricState`` object. Other threads only read the object.
 """
 
 from __future__ import annotations

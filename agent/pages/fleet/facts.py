@@ -72,8 +72,8 @@ class Owner:
 class Orphan:
     """An orphaned provider or compute node of one host: the finding's code, the orphan's name and uuid.
 
-    ``offers`` is the inventory or the resources that the orphan claims to have, ``holds`` its allocations; "" if the
-    report does not say. ``since`` is when an audit first saw the orphan (ISO 8601).
+    ``offers`` is the inventory or the resources that the orphan claims to have. ``holds`` is the orphan's allocations.
+    Each of the two is "" if the report does not have it. ``since`` is when an audit first saw the orphan (ISO 8601).
     """
 
     code: str
@@ -136,9 +136,9 @@ class FleetFacts:
     """Everything that the page of the fleet shows.
 
     ``view`` has a row for each host. ``details`` maps each host to its details; None if the page is made from messages
-    on the bus, which have no details. ``unreadable`` are files that are no readable report. ``older`` is the number of
-    reports that are left out because a later report of the same host was read. ``source`` names in words what the page
-    is made from. ``made`` is when the page was made, ISO 8601 UTC.
+    on the bus, which have no details. ``unreadable`` lists the files that could not be read as reports. ``older`` is
+    the number of reports that the page leaves out because a later report of the same host was read. ``source`` says
+    from what the page is made. ``made`` is when the page was made, ISO 8601 UTC.
     """
 
     view: FleetView

@@ -1,4 +1,4 @@
-"""Section with two tables and a search: what to do first, and the most harmful hosts. The search finds every host.
+"""Section with two tables, what to do first and the most harmful hosts, and with a search that finds every host.
 
 Pure: the module uses no clock, file, socket or log.
 """

@@ -1,4 +1,6 @@
-"""Section 5, the ledger: each consumer's amounts promised, held and recorded; rows with differences come first.
+"""Section 5, the ledger: each consumer's amounts in the books "promised", "held" and "recorded".
+
+Rows with differences come first.
 
 Pure: the module uses no clock, file, socket or log.
 """

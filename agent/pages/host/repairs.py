@@ -12,7 +12,7 @@ from agent.pages.host.facts import Change, HostFacts
 from agent.pages.times import with_age
 
 _DIGITS = 8
-#: The maximum number of sentences about repairs in a block of findings; the section Journal has all repairs.
+#: The maximum number of sentences about repairs in a block of findings. The page's section Journal lists all repairs.
 MOST_SENTENCES = 5
 
 

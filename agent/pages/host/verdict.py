@@ -83,7 +83,7 @@ def _counted(number: int, severity: Severity) -> str:
 
 
 def amounts(loss: Loss) -> tuple[str, ...]:
-    """Return the amounts of a loss (wasted, sold twice, unaccounted) as texts with units; ``?`` if it is not known."""
+    """Return the amounts of one loss (such as "wasted") as texts with units; ``?`` if the loss is not known."""
     if not loss.is_known:
         return (NOT_KNOWN,)
     sizes = (size_text(loss.size_bytes),) if loss.size_bytes else ()

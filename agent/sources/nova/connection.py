@@ -1,9 +1,9 @@
 """Provide a PyMySQL connection on which every read from the socket ends at the deadline, during the login too.
 
 PyMySQL's own time-outs do not suffice: each time-out applies to one connect to one address, or to one piece of data.
-This class does not limit two other waits. The look-up of the server's name takes as long as the host's resolver takes.
-If the server has several addresses, each connect may use the whole time-out. In both cases NovaSql stops waiting for
-its thread at the deadline.
+This class limits only reads. So the look-up of the server's name takes as long as the host's resolver takes. If the
+server has several addresses, each connect may use the whole time-out. In both cases NovaSql stops waiting for its
+thread at the deadline.
 """
 
 from __future__ import annotations

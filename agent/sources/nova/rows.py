@@ -138,7 +138,7 @@ def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datet
 def guests_from_rows(rows: CellRows) -> GuestRows:
     """Return instances, migrations, finished evacuations and devices, and a message for each unreadable row.
 
-    If a migration or device is unreadable, its instance also gets a ``problem``: what the instance uses is unknown.
+    If a migration or device is unreadable, nobody knows what its instance uses. So this instance gets a ``problem``.
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)
@@ -230,9 +230,10 @@ def pci_from_row(row: Row) -> PciRow:
 
 
 def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
-    """Return one instance; if its flavor, NUMA cells or migration context cannot be parsed, ``problem`` has the reason.
+    """Return one instance. Raises SourceInconsistent if a column of ``instances`` cannot be read.
 
-    In that case ``flavor`` is None. Raises SourceInconsistent if a column of ``instances`` cannot be read.
+    If the flavor, the NUMA cells or the migration context cannot be parsed, ``problem`` has the reason and ``flavor``
+    is None.
     """
     instance = _bare_instance(row)
     try:

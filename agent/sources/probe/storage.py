@@ -28,9 +28,9 @@ class ProbeMeter:
     path: str
 
     def measure(self, disks: frozenset[GuestFile], _go_to: Callable[[str], None], /) -> StorageFacts:
-        """Return what the probe measured; of the guests' disks, only those in ``disks``. Raises SourceUnavailable."""
-        # The probe may take the longest time that its protocol allows. If the measurement ends only after this read's
-        # deadline, it is not lost: the next read uses the result.
+        """Return what the probe measured, without guests' disks that are not in ``disks``. Raises SourceUnavailable."""
+        # The probe may take the longest time that its protocol allows. If the probe answers only after this read's
+        # deadline, the measurement is not lost: the next read uses it.
         measured = _ask(self.path, IMAGES, Verb.IMAGES, Deadline.after(LONGEST_DEADLINE_S))
         found = {GuestFile(path=file.path, format=file.format): file for file in measured.facts.disk_files}
         lacking = sorted(disks - found.keys())

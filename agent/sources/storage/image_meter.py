@@ -1,8 +1,8 @@
-"""Measure the guests' disk files and the folder with nova's images once, without a memory of earlier measurements.
+"""Measure the guests' disk files and nova's image folder. The module keeps no earlier measurements.
 
-If a part of the folder cannot be read, only that part is missing. A missing folder is not an error: the host then has
-no image store. The agent and stocktake-probe use the same functions: ``OwnMeter`` here calls them in this process, and
-agent/sources/probe/storage.py has the meter that asks stocktake-probe.
+If a folder cannot be read, only the measurements of this folder are missing. If the image folder does not exist, this
+is not an error: the host then has no image store. The agent and stocktake-probe use the same functions. ``OwnMeter``
+here calls them in this process. The meter in agent/sources/probe/storage.py asks stocktake-probe.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Every value in a report is a string. The name of a hidden volume is in brackets. A volume has one row per segment.
 
-The parser counts extents by the column ``seg_le_ranges``, which lists the areas of a segment. An area is either on a
-physical volume or on another volume of the group. Only areas on physical volumes are counted, each for the volume that
-the segment belongs to. So each extent counts once, whatever the layout (stripes, legs, pools).
+The parser counts extents with the column ``seg_le_ranges``, which lists the areas of a segment. An area is either on a
+physical volume or on another volume of the group. The parser counts only the areas on physical volumes, and assigns
+their extents to the segment's volume. So each extent counts once, whatever the layout (stripes, legs, pools).
 """
 
 from __future__ import annotations
@@ -44,7 +44,10 @@ Row = Mapping[str, str]
 
 
 class ReportsDiffer(SourceInconsistent):
-    """The reports on groups and volumes do not add up: LVM changed in between. The caller runs both commands again."""
+    """The report on groups contradicts the report on volumes, because LVM changed between the two commands.
+
+    The caller runs both commands again.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,7 +82,7 @@ def _free(each: ClassBooks, free: float) -> str:
 
 
 def _offer(each: ClassBooks) -> str:
-    """Return the text for the dashed line: its amount, how the amount is computed, and how much of it is reserved.
+    """Return the text for the dashed line: the capacity, how it is computed, and the reserved amount.
 
     Examples: ``192 = total 48 x ratio 4``, ``total 400 GiB, 120 GiB of it reserved``.
     """
