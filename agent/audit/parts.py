@@ -206,7 +206,7 @@ class AuditTask:
         return self.settings.role is not Role.OBSERVER and self.request.publish is Publish.BY_ROLE
 
     def owns(self) -> bool:
-        """Return whether this audit may write the provider tree. Role companion writes only its own allocations."""
+        """Return whether this audit may write the provider tree. Only an agent in role owner may."""
         return self.settings.role is Role.OWNER and self.may_publish()
 
     def stop_if_cancelled(self) -> None:

@@ -185,7 +185,7 @@ def _left(task: AuditTask, memory: AuditMemory, before: History, acted: Acted) -
 
 
 def _since_everything(task: AuditTask, memory: AuditMemory, acted: Acted) -> int:
-    """Return the number of audits since the last full read of Placement; a process begins with a full read."""
+    """Return the number of audits since the last full read of Placement. The process's first read is a full read."""
     is_read = acted.snapshot.placement.ok and (not memory.audits or turn_of(task, memory) is Turn.EVERYTHING)
     return 0 if is_read else memory.audits_since_everything + 1
 

@@ -1,7 +1,7 @@
 """Collect the amounts that the three books have for a finding's consumers.
 
-The books are promised (nova's database), held (libvirt, storage) and recorded (Placement's allocations). When the
-finding ends, a comparison with these amounts shows why it ended. Pure.
+The books are named "promised" (nova's database), "held" (libvirt and storage) and "recorded" (Placement's allocations).
+When a finding ends, a comparison with these amounts shows why the finding ended. Pure: no I/O.
 """
 
 from __future__ import annotations

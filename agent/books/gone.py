@@ -74,9 +74,10 @@ def gone(sighting: Sighting, now: Present) -> GoneFinding:
 
 
 def _repair(seen: SeenFinding, now: Present) -> Repair | None:
-    """Return the newest repair since an audit last saw the finding; None if there is none.
+    """Return the newest repair that may have ended the finding; None if there is none.
 
-    The repair was for this finding, for a finding that caused this finding, or for this finding's consumer.
+    Such a repair was made after an audit last saw the finding. It was for this finding, for a finding that caused this
+    finding, or for this finding's consumer.
     """
     ids = {seen.finding.id, *seen.caused_by}
     consumer = seen.finding.consumer_uuid

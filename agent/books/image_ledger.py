@@ -24,9 +24,9 @@ from agent.resources.guests import expected_here
 
 
 class StoreOwner(enum.Enum):
-    """The kinds of owners.
+    """The kinds of owners of stored bytes.
 
-    If the sum of the files exceeds the used bytes, the agent makes rows smaller, beginning with rows of the first kind.
+    If the files' sizes add up to more than the used bytes, the agent reduces sizes in the order of these kinds.
     """
 
     IMAGE_CACHE = "image-cache"
@@ -46,7 +46,11 @@ _SACRIFICED = tuple(StoreOwner)
 
 @dataclass(frozen=True, slots=True)
 class OwnedFiles:
-    """A file, or a folder with its content, and its owner: the uuid of an instance or domain, else the path."""
+    """A file or a folder, and its owner.
+
+    ``owner`` is the uuid of the instance or domain to which the file belongs, else the path. For space without a file,
+    such as free space, ``owner`` is "".
+    """
 
     path: str
     kind: StoreOwner
@@ -101,7 +105,7 @@ def _owned_files(store: ImageStore, guests: _Guests) -> tuple[OwnedFiles, ...]:
 
 
 def _first_users(users: Iterable[tuple[str, str]]) -> Mapping[str, str]:
-    """Return the domain that uses each path, by path; if several domains use a path, the one with the lowest uuid."""
+    """Map each path to the uuid of the domain that uses the path. If several domains do, take the lowest uuid."""
     return dict(sorted(users, reverse=True))  # dict() keeps the last of several equal paths
 
 

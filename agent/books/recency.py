@@ -1,9 +1,9 @@
-"""Decide whether a row of nova changed so recently that the allocations, read before the row, may be outdated.
+"""Decide whether a row of nova changed so recently that the allocations may be older than the row.
 
 Nova writes the row first and the allocation afterwards (when it deletes an instance, confirms a resize or ends a live
 migration). An audit reads Placement before the rows. So an allocation is not leaked if nova was between its two writes,
 or changed the row between the audit's two reads. The times in rows come from the clocks of the cloud's services, in
-whole seconds. Pure: the current time is an argument, read from the state source.
+whole seconds. Pure: the current time is an argument. It comes from the state source.
 """
 
 from __future__ import annotations
@@ -40,5 +40,5 @@ def clock_that_matters(state: NovaState) -> datetime.datetime | None:
 
 
 def _just(moment: datetime.datetime | None, now: datetime.datetime | None) -> bool:
-    # abs(), because the clock of the service that wrote the row may be ahead of the state source's clock.
+    # The difference may be negative: the clock of the service that wrote the row may be ahead of the state source's.
     return moment is not None and now is not None and abs(now - moment) < JUST_NOW

@@ -96,7 +96,7 @@ def checked_bus(options: BusOptions) -> Bus:
     try:
         _ = bus.rpc, bus.notification
     except Exception as error:
-        # oslo.messaging's URL errors have no common base class, so every Exception is caught. Their text contains the
-        # URL's scheme but no password, so the message may quote it.
+        # oslo.messaging's URL errors have no common base class, so every Exception is caught. The error's text contains
+        # the URL's scheme but no password, so the message may quote the text.
         raise ConfigError(f"[DEFAULT] transport_url: oslo.messaging rejects {options.shown}: {error}") from error
     return bus

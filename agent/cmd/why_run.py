@@ -1,4 +1,4 @@
-"""Run ``stocktake why``: parse the request, audit the host, read Placement's providers, call agent/why/answer.py.
+"""Run ``stocktake why``: parse the request, audit the host, read Placement's providers, and compute the answer.
 
 The audit is the same as in every other command and publishes nothing. If Placement cannot be read, the command ends
 without a document. If any other source cannot be read, the answer reports that source's facts as unknown, and an

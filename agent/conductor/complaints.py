@@ -55,7 +55,7 @@ class Complaints:
         )
 
     def silent(self, error: SourceUnavailable) -> SourceUnavailable:
-        """Return the error for a broker that did not respond in time; the text repeats the message of ``error``."""
+        """Return the error for a broker that did not respond in time. Its text contains the message of ``error``."""
         return self._broker(error.message)
 
     def undelivered(self, error: Exception) -> SourceUnavailable:
@@ -95,7 +95,7 @@ class Complaints:
         return unquote(first.rpartition("@")[0].partition(":")[0])
 
     def _words(self, text: str) -> str:
-        """Return another program's error text on one line, shortened to ``_WORDS`` characters, without the password."""
+        """Return another program's error text as one line of at most ``_WORDS`` characters, with passwords masked."""
         for part in self._options.url.partition("://")[2].split(","):
             secret = part.rpartition("@")[0].partition(":")[2]
             for form in (secret, unquote(secret)):

@@ -110,8 +110,8 @@ class Book:
             value = value_of(self.conf, group, opt.dest)
         except (cfg.Error, ValueError) as error:
             cause = error.__context__ or error
-            # A cfg.Error means that a ``$name`` refers to an unknown option; oslo.config's own message says so. For
-            # any other error, ``wanted`` says which values the option takes.
+            # A cfg.Error means that a ``$name`` refers to an unknown option. oslo.config's own message says this. For
+            # any other error, the function ``wanted`` returns a text on the values that the option takes.
             hint = None if isinstance(cause, cfg.Error) else wanted(opt.type)
             # ``from None``: the message of the cause contains the value, which may be secret.
             raise ConfigError(self._problem(group, opt, hint or str(cause))) from None

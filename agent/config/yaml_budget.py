@@ -1,8 +1,8 @@
 """Limit the size of one YAML file: its text before parsing, and its number of nodes once aliases are followed.
 
 An alias costs nothing when YAML is parsed, because an alias is a reference. Afterwards an alias is expensive: code that
-walks over the document visits the referenced node each time. A list of ten aliases of a list of ten aliases, and so on,
-grows tenfold with every 50 bytes.
+walks over the document visits the referenced node each time. For example, let each list have ten aliases of the list
+before it: then every 50 bytes of text multiply the visited nodes by ten.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import Any, TextIO
 
 from agent.errors import ConfigError
 
-#: The maximum number of characters of a file. It suffices for about 1,700 providers with an inventory and two traits
-#: each, which take 1.5 s to read. An operator who has more providers may use several files.
+#: The maximum number of characters of a file. About 1,700 providers fit, each with an inventory and two traits. To read
+#: such a file takes 1.5 s. An operator who has more providers may use several files.
 MOST_CHARACTERS = 1 << 18
-#: The maximum number of nodes. A provider.yaml file without aliases normally stays below it, even if the file has
-#: MOST_CHARACTERS.
+#: The maximum number of nodes. A provider.yaml file without aliases normally has fewer nodes, even if its text has the
+#: maximum length.
 MOST_PARTS = 50_000
 
 
@@ -38,7 +38,7 @@ def check_parts(path: str, root: Any) -> None:  # noqa: ANN401 - yaml has no typ
 
 
 def _parts(node: Any, known: dict[int, int]) -> int:  # noqa: ANN401 - as above
-    """Return how many nodes a walk from ``node`` visits; ``known`` caches the number for each node already counted."""
+    """Return how many nodes a walk from ``node`` visits if it follows aliases. ``known`` caches this by node id."""
     if id(node) not in known:
         children = node.value if isinstance(node.value, list) else ()
         below = (part for child in children for part in (child if isinstance(child, tuple) else (child,)))

@@ -1,8 +1,9 @@
 """Create a real volume group on a loop device, for the demo and the tests.
 
-The module needs root, loop devices and the commands of lvm2. lvm2 runs with a separate configuration, with which it
-sees only this loop device and uses neither device-mapper nor udev; so lvm2 neither changes nor scans any other device
-of the machine. The group has a system ID, so that lvm2 with the machine's own configuration ignores the group.
+The module needs root, loop devices and the commands of lvm2. It runs lvm2 with a separate configuration. With this
+configuration lvm2 sees only the loop device, and uses neither device-mapper nor udev. So lvm2 neither changes nor scans
+any other device of the machine. The group has a system ID, so that lvm2 with the machine's own configuration ignores
+the group.
 """
 
 from __future__ import annotations
@@ -155,9 +156,9 @@ class VolumeGroupRig:
             raise
 
     def add_volume(self, name: str, size_bytes: int) -> None:
-        """Add a linear volume; its size is rounded up to whole extents. Raises NoVolumeGroup if lvcreate fails."""
-        # By default lvcreate also activates, zeroes and wipes a volume, which lvm2 cannot do without device-mapper.
-        # These options switch that off. The demo never opens its volumes, so they need none of it.
+        """Add a linear volume. lvcreate rounds the size up to whole extents. Raises NoVolumeGroup if lvcreate fails."""
+        # By default lvcreate also activates, zeroes and wipes a volume. lvm2 cannot do this without device-mapper, so
+        # these options switch these steps off. The demo never opens its volumes, so no step is missed.
         unopened = ("-an", "-Zn", "-Wn", "-y")
         self._run("lvcreate", *unopened, "-L", f"{-(-size_bytes // _SECTOR_BYTES)}s", "-n", name, self.name)
 

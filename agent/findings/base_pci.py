@@ -1,4 +1,4 @@
-"""Shared by the findings about PCI devices: the PCI view (devices with their providers), and lists of names as text."""
+"""Functions for the findings about PCI devices: one finds the devices with their providers, one shortens lists."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ _BESIDE = {
     LIBVIRT: "the agent keeps traits that depend on libvirt, and does not lower the reserved amount of any class",
     IMAGES: "the agent does not report guests' files",
 }
-# Sources that are parts of another source: if the source (key) cannot be read, its parts (value) cannot be read either.
+# Maps a source to the sources that are parts of it. If the source cannot be read, its parts cannot be read either.
 _PARTS = {IMAGES: frozenset({IMAGE_CACHE})}
 
 

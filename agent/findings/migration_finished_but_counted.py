@@ -1,7 +1,7 @@
-"""migration-finished-but-counted: an evacuation is over, but Placement still counts its instance on the old host.
+"""migration-finished-but-counted: Placement counts an evacuated instance on its old host after the evacuation.
 
 The usage that nova-compute reports is too high by exactly the amounts of the evacuated instances, until nova-compute is
-restarted (story 1 of the README). The same instance always has the finding allocation-stale-move too; the repair of
+restarted (story 1 of the README). The instance always has the finding allocation-stale-move too. The repair of
 allocation-stale-move ends both findings.
 """
 

@@ -157,8 +157,8 @@ def _finding(audit: AuditFacts, inventory: Inventory, place: _Place, overflow: i
     missing = max(used - inventory.capacity, 0) + overflow * inventory.allocation_ratio
     unlisted = sum(row.recorded or 0 for row in rows if row.verdict is Verdict.USAGE_UNLISTED)
     free = inventory.capacity - used
-    # Without the cloud's state or libvirt's guests, the agent does not know which consumers are leaked (should have no
-    # allocation on this host).
+    # A leaked consumer has an allocation on this host and should have none. The agent cannot tell which consumers are
+    # leaked if it could not read the cloud's state or libvirt's guests.
     is_judged = audit.books.state_known and audit.books.host_known
     part = f" ({number_text(leaked_amount)} leaked)" if is_judged and leaked else ""
     unplaced = (

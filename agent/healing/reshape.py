@@ -3,9 +3,9 @@
 The POST sends the provider generations that the decision is based on, so Placement rejects the whole reshape if one of
 the providers got allocations since the decision.
 
-This module never repeats a request; after a conflict the caller may make a new decision. Children that were created
-before a rejection stay, since a provider without inventory offers nothing. If the response is lost, the module reads
-the consumers' allocations to find out whether Placement did the reshape.
+This module never repeats a request. After a conflict, the caller may make a new decision. If Placement rejects the
+reshape, the new children stay, because a provider without inventory offers nothing. If the response is lost, the module
+reads the consumers' allocations to find out whether Placement did the reshape.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def _body(reshaping: Reshaping, tree: TreeFingerprint, made: dict[str, int]) -> 
 
 
 def _removed(reshaper: Reshaper, reshaping: Reshaping) -> str:
-    """Delete obsolete children; return a text that names the children that could not be deleted.
+    """Delete obsolete children, and return a text that names the children that could not be deleted.
 
-    Such a child is harmless, because it has no inventory any more.
+    A child that remains is harmless, because it has no inventory any more.
     """
     message = ""
     for provider in reversed(reshaping.providers):

@@ -35,7 +35,10 @@ _Document = dict[str, Json]
 
 
 class Result(enum.Enum):
-    """The outcome of a change. OPEN: no outcome was written (the process died); UNKNOWN: the answer was lost."""
+    """The outcome of a change.
+
+    OPEN: the process died before it wrote an outcome. UNKNOWN: the answer to the request was lost.
+    """
 
     OPEN = "open"
     DONE = "done"
@@ -45,10 +48,11 @@ class Result(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """A change that the agent is about to make; ``kind`` selects the code that undoes it (agent/healing/undo.py).
+    """A change that the agent is about to make. ``kind`` selects the code that can undo it (agent/healing/undo.py).
 
     ``before`` and ``after`` are plain JSON values whose shape depends on ``kind``. ``audit_id`` and ``plan_digest``
-    name the audit and the plan that led to the change; ``undoes`` is the id of the entry that this change undoes.
+    name the audit and the plan that led to the change. If this change is an undo, ``undoes`` is the id of the entry
+    of the undone change.
     """
 
     kind: str
@@ -97,12 +101,12 @@ class Journal(Protocol):
     def begin(self, change: Change) -> str:
         """Write the change to disk, and return the entry's id.
 
-        Raises SourceUnavailable if this fails: the caller must then change nothing.
+        Raises SourceUnavailable if the write fails. The caller must then not make the change.
         """
         ...
 
     def end(self, entry_id: str, result: Result, words: str = "") -> None:
-        """Write an outcome of an entry; the last of several outcomes counts. Raises SourceUnavailable if this fails."""
+        """Write an outcome of an entry; the last outcome counts. Raises SourceUnavailable if the write fails."""
         ...
 
     def read(self) -> JournalContent:
@@ -116,9 +120,9 @@ def new_entry_id() -> str:
 
 
 class FileJournal:
-    """The Journal in one file of ``state_dir``; ``now`` returns the time as ISO 8601 UTC.
+    """A Journal that is one file in ``state_dir``. ``now`` returns the time as ISO 8601 UTC.
 
-    ``actor`` returns who makes the changes; a process that only reads the journal does not need an actor.
+    ``actor`` returns who makes the changes. A process that only reads the journal does not need ``actor``.
     """
 
     def __init__(
@@ -265,7 +269,7 @@ def _with_undone(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 def _opened(path: str, flags: int) -> int:
     """Open the journal and return its descriptor. Raises OSError, also if the path is a link or not a regular file.
 
-    The check is strict, because the state before each change is only in this file, and ``undo`` needs this state.
+    Links are refused, because only this file has the state before each change, and ``undo`` needs this state.
     """
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -29,7 +29,7 @@ def module_parameters(sys_root: Path) -> tuple[tuple[str, str | Unread | None], 
 
 
 def tdx_capacity(sys_root: Path) -> int | None:
-    """Return for how many Intel TDX guests the platform has keys, according to the misc cgroup; None if unknown.
+    """Return the number of Intel TDX guests for which the platform has keys, from the misc cgroup; None if unknown.
 
     On a platform without TDX the result is None too. So None does not mean that TDX is missing: only libvirt reports
     whether TDX is available.

@@ -23,8 +23,8 @@ from agent.text.own_rows import BadRow, Json, count_of, text_of
 
 FILE = "store.json"
 SCHEMA_VERSION = 1
-# The maximum number of characters of the file, which has a few paths. A path has at most 4096 bytes, each of which may
-# take six characters in JSON.
+# The maximum number of characters of the file. The file contains a few paths of at most 4096 bytes each. In JSON, a
+# byte of a path may take six characters.
 _MAX_CHARACTERS = 1 << 17
 
 
@@ -73,7 +73,10 @@ class StoreFile:
         return True
 
     def put(self, record: StoreRecord) -> None:
-        """Replace the file; if the old file is unreadable, keep a copy of it. Raises ConfigError if this fails."""
+        """Replace the file. If the old file is unreadable, keep it under another name.
+
+        Raises ConfigError if the new file cannot be written.
+        """
         try:
             os.makedirs(os.path.dirname(self.path), mode=0o750, exist_ok=True)
             if self.load() is None and os.path.lexists(self.path):

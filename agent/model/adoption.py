@@ -17,7 +17,7 @@ from agent.model.units import GIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdentityFile:
-    """The ``compute_id`` file in the agent's own state directory; ``text`` is None if the file does not exist."""
+    """The ``compute_id`` file in the agent's own state directory. ``text`` is None if the file does not exist."""
 
     path: str
     text: str | None
@@ -82,7 +82,7 @@ class NameStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordStep:
-    """Save the fields of nova's compute node record that differ from ``stored``, the record as nova has it now."""
+    """Change nova's compute node record. ``stored`` is the present record; only the fields that differ are saved."""
 
     stored: NodeRecord
     write: SaveComputeNode
@@ -108,7 +108,7 @@ AdoptStep = FileStep | NameStep | RecordStep | StoreStep
 class AdoptRefusal:
     """Why a plan is refused: ``guard`` is the name of the guard rail, ``why`` the reason.
 
-    ``unread``: the only reason is that a source could not be read.
+    ``unread`` is True if the only reason is that a source could not be read.
     """
 
     guard: str

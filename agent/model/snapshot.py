@@ -145,7 +145,8 @@ def _stored(storage: tuple[Reading[StorageFacts], ...]) -> StorageFacts:
 
 def _joined(parts: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
     found = [part for part in parts if part]
-    # If only one part has values, return its tuple and not a copy: to compare a tuple with itself later is fast.
+    # If only one part has values, return its own tuple and not a copy. If the next audit has the same tuple, comparing
+    # the two is fast.
     return found[0] if len(found) == 1 else tuple(one for part in found for one in part)
 
 

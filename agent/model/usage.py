@@ -24,9 +24,9 @@ class CellUsage:
 class Usage:
     """The values for the usage columns of a compute node record: counts, MiB and whole GiB.
 
-    Free amounts may be negative. ``free_disk_gib`` is None if the store could not be measured. ``stats`` are (name,
-    text), sorted by name. ``unknown`` are uuids of instances on this host whose size cannot be read; if there is such
-    an instance, the figures are too low. ``cells`` is None if the host has no NUMA topology or it is unknown.
+    Free amounts may be negative. ``free_disk_gib`` is None if the store could not be measured. ``stats`` are pairs of
+    name and text, sorted by name. ``unknown`` are the uuids of the instances on this host whose size cannot be read. If
+    there is such an instance, the figures are too low. ``cells`` is None if the host has no known NUMA topology.
     """
 
     vcpus_used: int

@@ -1,7 +1,7 @@
 """Read the agent's own providers outside this host's tree: separate roots, and providers moved out of the tree.
 
-The list of this host's tree does not show such a provider. For example, a provider that shares through an aggregate is
-in none of the trees that it serves. Without this read the plan would create such a provider again in every audit.
+Placement's list of the providers in this host's tree does not contain these providers. For example, a sharing provider
+is in none of the trees that it serves. Without this read, each audit would try to create these providers again.
 """
 
 from __future__ import annotations

@@ -42,10 +42,11 @@ from agent.ports import ViewRequest
 
 T = TypeVar("T")
 
-#: Limit of entries (provider, inventory, trait, aggregate, allocation) in one tree, because of the daemon's memory. The
-#: peak of the memory is 78 MiB with a few entries, 135 MiB with 12,000, 148 MiB with 15,000 and 205 MiB with 30,000
-#: (about 5 KiB for each allocation and its row in the report). 3,900 consumers with allocations of three classes each
-#: are 11,700 entries; 1,000 child providers with one class, one trait and one aggregate each are 4,000.
+#: The maximum number of entries in one tree, which limits the daemon's memory. An entry is a provider, an inventory, a
+#: trait, an aggregate or an allocation. The memory's peak is 78 MiB with a few entries, 135 MiB with 12,000 entries and
+#: 205 MiB with 30,000 entries. An allocation and its row in the report take about 5 KiB. 3,900 consumers with allocations of
+#: three classes each have 11,700 entries. 1,000 child providers with one class, one trait and one aggregate each have
+#: 4,000 entries.
 MOST_ENTRIES = 12_000
 
 
@@ -58,7 +59,7 @@ class _Known:
 
     @property
     def entries(self) -> int:
-        """The number of entries (limit: MOST_ENTRIES): provider, inventories, traits, aggregates and allocations."""
+        """The number of entries that count towards MOST_ENTRIES: the provider and everything that it has."""
         own = self.provider
         return 1 + len(own.inventories) + len(own.traits) + len(own.aggregates) + len(self.allocations)
 
@@ -151,7 +152,7 @@ class TreeReader:
     def _shared(self, reading: _TreeReading, request: ViewRequest) -> tuple[SharingProvider, ...] | None:
         """Return the sharing providers of the tree; None if the audit did not request them.
 
-        If the tree is in no aggregate, this takes no request.
+        If the tree is in no aggregate, this function sends no request.
         """
         if not request.shared_reads:
             return None

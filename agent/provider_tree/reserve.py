@@ -70,7 +70,7 @@ def _reserve(claims: list[Claim], inventory: Inventory) -> int:
     if inventory.allocation_ratio <= 0:
         return 0  # Placement accepts a ratio of 0: the class then has no capacity that could be reserved.
     # str() yields the ratio as it is written, so 21 / 1.4 is exactly 15. In binary floating point the result is a
-    # little more than 15, and ceil() would make 16 of it.
+    # little more than 15, and ceil() would return 16.
     return math.ceil(sum(claim.amount for claim in claims) / Fraction(str(inventory.allocation_ratio)))
 
 

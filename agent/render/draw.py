@@ -1,4 +1,4 @@
-"""Draw lines and tables for one terminal with rich: wrapped to its width, in its colours, in its encoding.
+"""Draw lines and tables with the library rich, in the width, the colours and the encoding of one terminal.
 
 Only the commands import this module, and only for text: rich takes 40 ms to import. The result is a text without blanks
 at the ends of its lines. Everything that a terminal would interpret (escape sequences, line ends and bidirectional
@@ -163,7 +163,10 @@ def _glued(text: str) -> str:
 
 
 def _encodable(text: str, encoding: str) -> str:
-    """Return the text; characters that the stream cannot show are escaped here, before the text is aligned."""
+    """Return the text with escapes in place of the characters that the stream cannot show.
+
+    An escape is longer than its character, so this comes before the alignment.
+    """
     return text if text.isascii() else text.encode(encoding, "backslashreplace").decode(encoding)
 
 

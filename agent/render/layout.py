@@ -22,7 +22,10 @@ UNLIMITED = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What one output stream can show. ``width`` is in terminal columns; with None, nothing is wrapped or cut."""
+    """What one output stream can show.
+
+    ``width`` is the number of terminal columns. If it is None, nothing is wrapped or cut.
+    """
 
     width: int | None = None
     colour: bool = False
@@ -142,8 +145,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """A table. ``leave_out``: the names of the columns that a narrow table leaves out, in this order.
+    """A table.
 
+    ``leave_out`` names the columns that a narrow table may leave out. The column that is named first goes first.
     ``hint`` says how to get the columns that were left out, such as ``-c shows them``.
     """
 

@@ -66,7 +66,10 @@ class LastReport:
 
 
 def last_report(report: Document, path: str, now: str, interval_s: float | None) -> LastReport:
-    """Check the report; ``now`` is ISO 8601. Invalid rows are left out; any other error raises SourceInconsistent."""
+    """Return the checked report without its invalid rows. ``now`` is ISO 8601.
+
+    Raises SourceInconsistent if anything else in the report is invalid.
+    """
     as_a_whole = _without_rows(report)
     if where := unbounded(as_a_whole):
         raise SourceInconsistent("report", f"{path}: {where} is not a 64-bit number")

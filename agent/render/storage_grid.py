@@ -32,7 +32,7 @@ def storage_grid(rows: Sequence[StorageRow]) -> Grid:
 
 
 def storage_foot(rows: Sequence[StorageRow], owner: str | None) -> Iterator[Line]:
-    """Yield the sums of each store, in the order of the rows; if ``owner`` is given, only the share of this owner."""
+    """Yield a line with the sums of each store. If ``owner`` is not None, the line has only this owner's sum."""
     sums: dict[tuple[str, int], int] = defaultdict(int)
     for row in rows:
         sums[row.store, row.store_bytes] += row.size_bytes

@@ -125,7 +125,7 @@ class StartedBy(enum.Enum):
 class Repair:
     """Repairs all findings that have the finding code ``code``, one consumer at a time.
 
-    ``needs``: the sources from which the audit derives the verdict that leads to such a finding.
+    ``needs``: the sources that an audit needs to decide whether there is such a finding.
     """
 
     code: str

@@ -25,7 +25,10 @@ def guests_of(snapshot: Snapshot) -> VolumeOwners:
 
 @for_the_same_arguments
 def expected_here(state: NovaState) -> frozenset[str]:
-    """Return the instances that may have a guest here: nova's row names this host, or a migration is in progress."""
+    """Return the uuids of the instances that may have a guest on this host.
+
+    These are the instances whose row in nova names this host, and the instances with a migration in progress.
+    """
     living = {i.uuid for i in state.instances if i.host == state.host and not i.deleted}
     moving = {m.instance_uuid for m in state.migrations if m.in_progress}
     return frozenset(living | moving)

@@ -21,7 +21,7 @@ def owed(room_bytes: int, sizes: Sequence[int]) -> tuple[int, ...]:
 
 
 def in_proportion(total: int, weights: Sequence[int]) -> tuple[int, ...]:
-    """Divide ``total`` into whole numbers in proportion to ``weights``; return only zeros if all weights are 0.
+    """Divide ``total`` into whole numbers in proportion to ``weights``. If all weights are 0, return only zeros.
 
     Each number differs from its exact share by less than 1, because it is the difference of two rounded running sums.
     """

@@ -194,7 +194,7 @@ def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str,
 
 @for_equal_arguments
 def _users(domains: tuple[Domain, ...]) -> dict[str, str]:
-    """Return, by disk source, the uuid of the domain that uses the disk; for a shared disk, the lowest uuid."""
+    """Map each disk's source to the uuid of the domain that uses the disk. If several do, take the lowest uuid."""
     users: dict[str, str] = {}
     for domain in domains:
         for disk in domain.disks:
@@ -234,7 +234,7 @@ def _target(volume: Volume, split: frozenset[str]) -> str | None:
 
 
 def _user(volume: Volume) -> str | None:
-    """Return the path of another volume that has the same owner: a hidden part's parent, or a snapshot's origin."""
+    """Return the path of the volume whose owner also owns this one: a hidden volume's parent, a snapshot's origin."""
     name = volume.parent if volume.hidden else volume.origin
     return None if name is None else f"{volume.group}/{name}"
 

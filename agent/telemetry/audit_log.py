@@ -1,8 +1,8 @@
 """Decide which lines an audit adds to the log.
 
-The log reports changes, not states. A finding that stays the same is not logged again (finding_changes.py decides). A
-condition that ends and begins repeatedly is counted, and logged again only at its 1st, 2nd, 4th, … beginning. Once per
-summary interval, one line reports counts. Three lines have the same text and fields as lines of nova-compute, because
+The log reports changes, not states. A finding that stays the same is not logged again (finding_changes.py decides).
+If a condition ends and begins repeatedly, the log reports only its 1st, 2nd, 4th, 8th, … beginning. Once per summary
+interval, one line reports counts. Three lines have the same text and fields as lines of nova-compute, because
 operators search logs for these lines.
 
 The module keeps no state: the caller passes a frozen LogState (what was logged so far) and gets the next LogState.
@@ -48,9 +48,9 @@ _OUTCOME_LEVELS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """Counts of audits, requests, conflicts and writes in some period.
+    """The numbers of audits, requests, conflicts and writes since the last summary line in the log.
 
-    The period is the time since the last summary line in the log, or since the start of the process.
+    Before the first summary line, the numbers are those since the start of the process.
     """
 
     audits: int = 0
@@ -120,7 +120,7 @@ class LogState:
 def lines(
     state: LogState, report: AuditReport, now: float, summary_interval_s: float
 ) -> tuple[LogState, tuple[Line, ...]]:
-    """Return the state for the next audit, and the lines that this audit logs; ``now`` is in monotonic seconds."""
+    """Return the state for the next audit, and the lines that this audit logs. ``now`` is in monotonic seconds."""
     if report.outcome is Outcome.CANCELLED:
         return state, (audit_line(report),)
     spells = Counter(dict(state.spells))

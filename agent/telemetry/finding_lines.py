@@ -91,8 +91,8 @@ def unknown_lines(
 ) -> tuple[dict[str, frozenset[str]], tuple[Line, ...]]:
     """Return the unknown findings and the lines to log.
 
-    The first value maps the name of each unreadable source to the ids of the findings that are unknown because of it.
-    A line is logged if a source has become unreadable and hides findings, and another line if it was read again.
+    The first value maps each unreadable source to the ids of the findings that are unknown because of this source.
+    One line is logged when the findings of a source become unknown, and another line when the source was read again.
     """
     if report.outcome in OUTCOMES_WITHOUT_FINDINGS:
         return dict(before), ()
@@ -114,9 +114,10 @@ def unknown_lines(
 
 
 def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
-    """Return, by name, the numbers of findings of several kinds.
+    """Return the number of all findings, and the numbers of findings of four kinds.
 
-    ``causes`` counts findings that no other finding causes, ``not_known`` findings whose state is unknown now.
+    ``causes`` counts the findings that no other finding causes. ``not_known`` counts the findings whose state is
+    unknown now.
     """
     listed = tuple(findings)
     return {

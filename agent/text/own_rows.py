@@ -32,8 +32,8 @@ _UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)", re.A
 _NAMED = 5
 # A message shows at most this number of characters of an invalid value.
 _SHOWN = 60
-# The maximum number of nested levels. The agent's own documents have at most ten; copying or printing a document of 500
-# levels exhausts the stack.
+# The maximum number of nested levels. The agent's own documents have at most ten levels. Copying or printing a document
+# of 500 levels exhausts the stack.
 _MOST_LEVELS = 64
 TOO_DEEP = "nested too deep"
 

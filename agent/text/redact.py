@@ -11,7 +11,8 @@ import re
 from collections.abc import Iterable
 from urllib.parse import quote
 
-#: ``blotted`` ignores a secret with fewer characters: noauth2's token, for example, is the ordinary word "admin".
+#: ``blotted`` ignores a secret that is shorter than this, because it may be an ordinary word. For example, noauth2's
+#: token is "admin".
 SECRET_LENGTH = 8
 _GONE = "***"
 
@@ -20,7 +21,7 @@ _URL_CREDENTIALS = re.compile(r"//[^/@\s]*@")
 _TOKENS = re.compile(r"gAAAAA[\w-]{20,}(?:=|%3D)*|eyJ[\w-]{10,500}\.[\w-]{10,}\.[\w-]{10,}")
 # Matches the HTML escapes of a quotation mark.
 _QUOTE = r"&(?:quot|\#34|\#39|\#x2[27]);"
-# Matches "name: value", "name=value" and the JSON form, also inside HTML, inside a JSON string, or both.
+# Matches a named secret: "name: value", "name=value" or the JSON form, also inside HTML, a JSON string, or both.
 # The pattern must not begin with a repetition such as \w*. With \w*, the search would begin anew at each character of a
 # word, and each time run to the end of the word. For one word of a megabyte, this takes too long.
 # A quoted value ends at its closing quote, or at the end of a truncated text. An unquoted value ends with the word.

@@ -87,8 +87,8 @@ def alike(items: Iterable[T], likeness: Callable[[T], Hashable]) -> tuple[tuple[
     for key, item in keyed:
         grouped[key].append(item)
     together = {key: tuple(members) for key, members in grouped.items() if len(members) > FEW}
-    # At the first member of a group, pop() returns the whole group. At each further member it returns an empty tuple,
-    # which the last line leaves out.
+    # At the first member of a group, pop() returns the whole group. At each further member pop() returns an empty
+    # tuple, which the return statement leaves out.
     grouped_once = (together.pop(key, ()) if len(grouped[key]) > FEW else (item,) for key, item in keyed)
     return tuple(members for members in grouped_once if members)
 

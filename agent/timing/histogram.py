@@ -14,7 +14,7 @@ REQUEST_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 class Histogram:
     """The number of values in each bucket, and the sum of all values.
 
-    The numbers are not cumulative. The last bucket has the values above all ``bounds``.
+    The numbers are not cumulative. The last bucket counts the values above all ``bounds``.
     """
 
     bounds: tuple[float, ...]

@@ -12,7 +12,7 @@ from agent.traits.base import Wish, capabilities, known
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Set the traits of the host's architecture and of its emulators, if os-traits has the names; clear no trait."""
+    """Set the traits of the host's architecture and of its emulators that os-traits knows. Clear no trait."""
     answer = capabilities(snapshot)
     if answer is None:
         return Wish()

@@ -1,8 +1,8 @@
 """``stocktake demo``: build a small cloud, run the agent on it, print and check six stories, then clean up.
 
 A story is a problem of the cloud and the agent's reports about the problem (see README.md). The demo cleans up after
-success, failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud running; --end removes the
-cloud. --practice keeps another cloud, in which an operator finds and repairs planted faults.
+success, failure, a signal or a closed stdout. With --keep, a completed demo leaves the cloud running. Later, --end
+removes the cloud. --practice keeps another cloud, in which an operator finds and repairs planted faults.
 """
 
 from __future__ import annotations

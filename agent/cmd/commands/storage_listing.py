@@ -1,4 +1,4 @@
-"""``stocktake ledger --storage``: the owner of every byte of each store, with the sums of the rows below the table."""
+"""``stocktake ledger --storage``: a table of who owns the bytes of each store. Sums follow below the table."""
 
 from __future__ import annotations
 

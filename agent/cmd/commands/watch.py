@@ -44,7 +44,10 @@ def _cell(text: str) -> tuple[str, str]:
 
 
 class Watch(BaseCommand):
-    """Show all hosts live, the worst first. A terminal is redrawn and obeys keys; a pipe gets one line per message."""
+    """Show all hosts live, the worst first.
+
+    On a terminal, the command redraws the table and obeys keys. If stdout is no terminal, it writes a line per message.
+    """
 
     ARGUMENTS = (
         argument(
@@ -101,10 +104,10 @@ class Watch(BaseCommand):
     )
 
     def take_action(self, parsed_args: argparse.Namespace) -> int:
-        """Show the messages until the operator ends the command (with --once: show them once); return the exit code.
+        """Show the messages until the operator ends the command, and return the exit code.
 
-        Raises UsageError; ConfigError if transport_url is not set; SourceUnavailable (exit code 75) if no broker can be
-        reached.
+        With --once, show the messages once. Raises UsageError. Raises ConfigError if transport_url is not set. Raises
+        SourceUnavailable (exit code 75) if no broker can be reached.
         """
         from agent.cmd.waits.progress import waits_shown
         from agent.cmd.watching.run import Wanted, run

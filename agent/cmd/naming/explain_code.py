@@ -14,7 +14,8 @@ from typing import Any
 
 _FOLDER = "runbooks"
 _WIDTH = 100
-# Matches a finding code or the name of an alert, but no resource class, which has no hyphen and no lower-case letter.
+# Matches a finding code or the name of an alert. A resource class has no hyphen and no lower-case letter, so it never
+# matches.
 _CODE = re.compile(r"[a-z]+(-[a-z]+)+|Stocktake([A-Z][a-z]+)+")
 
 

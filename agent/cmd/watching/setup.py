@@ -109,8 +109,8 @@ class Watched:
 def watched(cells: Sequence[Cell], expected: str | None, receivers: Receivers) -> Watched:
     """Return the cells, not started yet. Raises ConfigError and UsageError.
 
-    ``expected``: the value of ``--expected`` (``nova``, ``none`` or a file). None, if the option was not passed, means
-    ``nova`` for each cell whose [state] source is not none.
+    ``expected`` is the value of ``--expected``: ``nova``, ``none`` or a file. It is None if the operator did not pass
+    the option. None means ``nova`` for each cell whose [state] source is not none.
     """
     everywhere = None
     if expected is not None and expected not in (NOVA, NOBODY):

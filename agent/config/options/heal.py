@@ -9,8 +9,8 @@ from agent.errors import ConfigError
 from agent.model.heal import HealSettings
 
 GROUP = "heal"
-# If update_resources_interval is 0, nova-compute audits its resources at this interval in seconds: the default of
-# oslo.service, which nova/compute/manager.py then uses.
+# If update_resources_interval is 0, nova-compute audits its resources at this interval, in seconds. The number is
+# oslo.service's default for periodic tasks.
 _NOVA_DEFAULT_S = 60.0
 _NOVA_AUDITS = 3
 

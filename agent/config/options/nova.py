@@ -24,8 +24,8 @@ OPTS: list[tuple[str, list[cfg.Opt]]] = [
 INSTANCES_PATH = "$state_path/instances"
 
 # Options that nova-compute does not read at every start, as (group, option). So nova-compute starts even if the value
-# of such an option is malformed. It reads num_intel_tdx_guests only if libvirt offers TDX, the ratios only to create a
-# compute node record, and the database URL never.
+# of such an option is malformed. nova-compute reads num_intel_tdx_guests only if libvirt offers TDX. It reads the
+# ratios only to create a compute node record. It never reads the database URL.
 READ_AT_NEED = frozenset(
     (
         ("libvirt", "num_intel_tdx_guests"),

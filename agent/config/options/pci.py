@@ -1,7 +1,8 @@
-"""[pci]: the PCI devices that guests may get; names and meaning are those of nova.conf.
+"""[pci]: the PCI devices that guests may get. The options have the names and the meaning that they have in nova.conf.
 
 This module cannot find conflicts that only the real devices show, for example entries that match both a physical
-function and its virtual functions. agent/nested/pci_offers.py finds these conflicts at each audit; the audit continues.
+function and its virtual functions. agent/nested/pci_offers.py finds these conflicts in each audit. They do not end the
+audit.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compute the metrics after an audit from the metrics before the audit and from the audit's report.
 
 While a source cannot be read, the values that need the source stay as they were after the last audit that read it. The
-metrics ``source_up`` and ``findings_known`` show that a source was not read. The number of series has an upper limit;
+metrics ``source_up`` and ``findings_known`` show that a source was not read. The number of series has an upper limit.
 ``left_out`` counts the series beyond the limit.
 
 Pure: the module uses no clock, file, socket or log.
@@ -149,7 +149,7 @@ def _complete(report: AuditReport, end: AuditEnd) -> Samples | None:
 
 
 def _sources(before: Samples, report: AuditReport, end: AuditEnd) -> Samples:
-    """Return the gauges about each source; the gauges of a source that the audit did not try to read stay unchanged."""
+    """Return the gauges about each source. If the audit did not try to read a source, its gauges stay unchanged."""
     up = {sample.labels: sample.value for sample in before.get("source_up", ())}
     read = {sample.labels: sample.value for sample in before.get("source_last_read_timestamp_seconds", ())}
     for source in report.sources:

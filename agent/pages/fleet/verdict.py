@@ -47,7 +47,7 @@ def verdict(facts: FleetFacts) -> Section:
 
 
 def _free(facts: FleetFacts) -> Iterator[Paragraph]:
-    """Yield a sentence with what the scheduler can still allocate, now and after heal; nothing if that is not known."""
+    """Yield a sentence with the free amounts, now and after heal. Yield nothing if no amount is known."""
     sums = class_sums(facts.view.rows)[:_MOST_FREE]
     if not sums:
         return

@@ -28,7 +28,7 @@ def hosts(number: int) -> str:
 
 
 def hosts_and_files(number: int, facts: FleetFacts) -> str:
-    """Return ``11 hosts``, ``11 hosts and 1 file that is not a report``; "" if both numbers are 0.
+    """Return for example ``11 hosts and 1 file that is not a report``. A number that is 0 is left out.
 
     The number of files is never added to the number of hosts, because such a file may belong to a host that is already
     counted.
@@ -172,7 +172,7 @@ def marked_names(facts: FleetFacts) -> Mapping[str, str]:
 
 
 def and_more(shown: int, total: int, noun: str) -> str:
-    """Return ``and 3 more hosts``, the foot of a table that leaves rows out; "" if the table shows all rows."""
+    """Return the line below a table that leaves rows out, such as ``and 3 more hosts``; "" if no row is left out."""
     return f"and {total - shown} more {noun}" if total > shown else ""
 
 

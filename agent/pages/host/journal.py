@@ -60,7 +60,7 @@ def _row(change: Change, facts: HostFacts) -> tuple[Cell, ...]:
 
 
 def _undone(change: Change) -> Cell:
-    """Return the cell that says whether the change was undone; for an undo, it names the change that was undone."""
+    """Return the cell that says whether the change was undone. For an undo, the cell names the undone change."""
     if change.undone_by:
         return text(f"yes, by {', '.join(entry[:_DIGITS] for entry in change.undone_by)}", Meaning.FOREIGN)
     return text(f"undoes {change.undoes[:_DIGITS]}" if change.undoes else "no")

@@ -42,17 +42,17 @@ class Bound:
 
 _FOREIGN = "check whether a proxy, a cache or another service answers instead of"
 
-#: The limit for the daemon's requests. The largest answer lists the allocations on a provider that shares with this
-#: host's tree. The limit suffices for 30,000 consumers of one resource class (storage), or for 20,000 consumers of
-#: three classes.
+#: The limit for one answer to the daemon. The largest answer lists the allocations on a sharing provider, for example a
+#: storage that many hosts share. The limit suffices for 30,000 consumers of one resource class (storage), or for 20,000
+#: consumers of three classes.
 OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
     remedy=f"{_FOREIGN} Placement at this URL; if Placement itself answers, check how many allocations it lists",
 )
-#: The limit for Keystone's answer to a token request: a token with its catalog, which takes 250 bytes for each
-#: endpoint.
+#: The limit for Keystone's answer to a token request. The answer has a token and the service catalog. The catalog takes
+#: 250 bytes for each endpoint.
 TOKEN = Bound(
     subject="a token with its catalog",
     most_bytes=16 * MIB,
@@ -94,7 +94,7 @@ class Tally:
         return self._size_bytes * (text_width + content_width) + self._objects_bytes
 
     def problem(self, packed_bytes: int | None) -> str | None:
-        """Return why the answer is too large, or None; ``packed_bytes`` is its compressed size, None if unknown."""
+        """Return why the answer is too large; None if it is not. ``packed_bytes`` is its compressed size, if known."""
         bound = self._bound
         limit_and_remedy = f"the limit for {bound.subject}; {bound.remedy}"
         if self._size_bytes > bound.most_bytes:

@@ -1,8 +1,8 @@
 """Check the TLS files of a configuration group by loading them, as the first connection will.
 
-The library ``requests`` opens a file only when it connects, and then raises a bare OSError. The library does not notice
-a certificate without a matching key; the server rejects such a certificate later. With this check, each of these
-problems makes the start fail, and the error names option and path.
+The library ``requests`` opens a file only when it connects, and then raises an OSError that does not name the option.
+If a certificate and its key do not match, ``requests`` does not notice, and the server later rejects the certificate.
+This module finds both problems at the start, and its error names the option and the path.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ def tls_problems(cafile: str | None, certfile: str | None, keyfile: str | None) 
 
 def _cafile_problem(path: str) -> str:
     if Path(path).is_dir():
-        # Accept a folder of certificates named by their hash, as c_rehash creates it; ``requests`` accepts it too.
+        # The library requests also accepts a folder. c_rehash creates such a folder: each certificate's file is named
+        # after the certificate's hash.
         return ""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)

@@ -19,7 +19,7 @@ from agent.text.numbers import whole
 
 
 def parse_pool(text: str, pool: str) -> CephPool:
-    """Return the pool's sizes in bytes; ignore other keys. Raises SourceInconsistent, which names the missing item."""
+    """Return the pool's sizes in bytes. Raises SourceInconsistent, which names the missing or invalid item."""
     report = _document(text)
     pools = report.get("pools")
     if not isinstance(pools, list):

@@ -29,7 +29,7 @@ _SHARED_TYPES = frozenset(
 
 
 def shared_because(root: str) -> str:
-    """Return a text that says why the folder ``root`` is probably shared; "" if there is no sign that it is."""
+    """Return a text that says why the folder ``root`` is probably shared; "" if there is no sign of sharing."""
     kind = filesystem_type(MOUNTS, os.stat(root).st_dev)
     # A file system in user space is nearly always a network file system (GlusterFS, Quobyte, MooseFS).
     if kind in _SHARED_TYPES or kind.startswith("fuse."):
