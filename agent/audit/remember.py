@@ -1,4 +1,4 @@
-"""Build the memory for the next audit: the findings' history, the agent's last write, and what to read again."""
+"""Build the memory for the next audit: the findings' history, the agent's last write, and what it must read again."""
 
 from __future__ import annotations
 

@@ -6,7 +6,8 @@ has changed, compared.py reuses the last audit's result. occupancy.py decides wh
 host. recency.py decides which rows changed too recently to be judged. confirm.py decides which findings several audits
 have confirmed.
 
-storage_ledger.py assigns the bytes of volume groups to owners, image_ledger.py those of the instances file system.
+storage_ledger.py assigns the bytes of volume groups to owners. image_ledger.py assigns the bytes of the instances file
+system.
 report_rows.py builds the rows for reports and commands.
 
 What does not belong here: how much of a class a flavor or guest takes (agent/resources and agent/nested), the text of

@@ -38,7 +38,7 @@ def check_parts(path: str, root: Any) -> None:  # noqa: ANN401 - yaml has no typ
 
 
 def _parts(node: Any, known: dict[int, int]) -> int:  # noqa: ANN401 - as above
-    """Return how many nodes a walk from ``node`` visits if it follows aliases. ``known`` caches this by node id."""
+    """Return how many nodes a walk from ``node`` visits if it follows aliases. ``known`` caches the numbers."""
     if id(node) not in known:
         children = node.value if isinstance(node.value, list) else ()
         below = (part for child in children for part in (child if isinstance(child, tuple) else (child,)))

@@ -2,8 +2,8 @@
 
 The worker pauses before it repeats a write that conflicted with another program's write, before it checks a write whose
 response was lost, and while Placement is overloaded. A stop only ends the pause. The code after the pause decides when
-the audit ends, because it must verify and journal a half-done change. A stop waits for a write, but not
-for a read. A read has no side effects, and may take half a minute or more if libvirt, Placement or the database hangs.
+the audit ends, because it must verify and journal a half-done change. A stop waits for a write, but not for a
+read. A read has no side effects, and may take half a minute or more if libvirt, Placement or the database hangs.
 """
 
 from __future__ import annotations

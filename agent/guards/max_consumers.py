@@ -1,7 +1,8 @@
 """max-consumers: limit the changes of one run, so that a fault that makes many consumers look wrong does little harm.
 
 A reshape counts as one change, whatever the number of its consumers. heal makes a reshape as a whole or not at all, so
-the guard cannot permit only a part of the reshape. A reshape does little harm, because it changes no consumer's total.
+the guard cannot permit only a part of the reshape. A reshape is less dangerous than
+other changes, because it changes no consumer's total.
 """
 
 from __future__ import annotations

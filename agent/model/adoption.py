@@ -82,7 +82,7 @@ class NameStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordStep:
-    """Change nova's compute node record. ``stored`` is the present record; only the fields that differ are saved."""
+    """Save the changed fields of nova's compute node record. ``stored`` is the record before the step."""
 
     stored: NodeRecord
     write: SaveComputeNode

@@ -44,9 +44,9 @@ T = TypeVar("T")
 
 #: The maximum number of entries in one tree, which limits the daemon's memory. An entry is a provider, an inventory, a
 #: trait, an aggregate or an allocation. The memory's peak is 78 MiB with a few entries, 135 MiB with 12,000 entries and
-#: 205 MiB with 30,000 entries. An allocation and its row in the report take about 5 KiB. 3,900 consumers with allocations of
-#: three classes each have 11,700 entries. 1,000 child providers with one class, one trait and one aggregate each have
-#: 4,000 entries.
+#: 205 MiB with 30,000 entries. An allocation and its row in the report take about 5 KiB. 3,900 consumers with
+#: allocations of three classes each have 11,700 entries. 1,000 child providers with one class, one trait and one
+#: aggregate each have 4,000 entries.
 MOST_ENTRIES = 12_000
 
 

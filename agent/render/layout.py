@@ -147,7 +147,7 @@ class Column:
 class Grid:
     """A table.
 
-    ``leave_out`` names the columns that a narrow table may leave out. The column that is named first goes first.
+    ``leave_out`` names the columns that a narrow table may leave out. The column that is named first is left out first.
     ``hint`` says how to get the columns that were left out, such as ``-c shows them``.
     """
 
