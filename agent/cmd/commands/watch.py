@@ -46,7 +46,7 @@ def _cell(text: str) -> tuple[str, str]:
 class Watch(BaseCommand):
     """Show all hosts live, the worst first.
 
-    On a terminal, the command redraws the table and obeys keys. If stdout is no terminal, it writes a line per message.
+    On a terminal, the command redraws the table and obeys keys. Into a pipe, it writes one line per message.
     """
 
     ARGUMENTS = (
