@@ -67,7 +67,7 @@ def run_audit(
 
 
 def _not_before(acted: Acted) -> float | None:
-    """Return the time before which the agent must not retry (Placement's Retry-After); None if no response set it."""
+    """Return the time before which Placement's Retry-After forbids a retry; None if no response has a Retry-After."""
     errors = (acted.error, *(reading.error for reading in acted.snapshot.readings))
     times = [error.not_before for error in errors if isinstance(error, PlacementError) and error.not_before is not None]
     return max(times, default=None)

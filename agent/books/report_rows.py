@@ -95,7 +95,10 @@ def _provider(key: ProviderKey, names: dict[str, str], subject: Subject) -> tupl
 
 
 def inventory_rows(view: PlacementView | None, wanted: DesiredTree | None) -> tuple[InventoryRow, ...]:
-    """Return each provider's wanted and recorded inventory per class, also for classes that the agent does not own."""
+    """Return a row for each class of each provider, with the wanted inventory and the inventory in Placement.
+
+    Classes that the agent does not own have rows too.
+    """
     used = view.used if view else None
     rows = (row for provider in _providers(view, wanted) for row in _inventory_rows(provider, used))
     return tuple(rows) if wanted is not None else tuple(replace(row, is_decided=False) for row in rows)

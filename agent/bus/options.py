@@ -37,8 +37,8 @@ class BusOptions:
 class PublishingOptions:
     """Which messages the agent sends to the broker, and whether it answers RPC calls (``answers``).
 
-    ``topics`` are the topics of notifications (none: no notifications). ``interval_s`` is the number of seconds between
-    two messages with the host's state (None: no such messages).
+    ``topics`` are the topics of notifications. Without a topic, the agent sends no notifications. ``interval_s`` is the
+    number of seconds between two messages with the host's state. If it is None, the agent sends no such messages.
     """
 
     topics: tuple[str, ...]

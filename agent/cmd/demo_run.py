@@ -1,8 +1,8 @@
 """Run the demo: audit the demo's cloud with the agent's own code, and collect the results.
 
-The agent's own wiring and ``run_audit`` do the work; the demo only simulates the cloud that this code audits. The agent
-audits the first host before the demo schedules guests there, because this audit writes the inventory from which
-Placement then allocates.
+The agent's own wiring and ``run_audit`` do the work. The demo only simulates the cloud that this code audits. The agent
+audits the first host before the demo schedules guests there, because this audit writes the host's inventory, and
+Placement allocates nothing without an inventory.
 """
 
 from __future__ import annotations

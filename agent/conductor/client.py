@@ -76,7 +76,10 @@ class ConductorClient:
     def object_action(
         self, primitive: Mapping[str, object], method: str, args: Sequence[object], deadline: Deadline
     ) -> tuple[dict[str, object], object]:
-        """Call a method of the object ``primitive`` and return (changed fields, result). Errors: see class_action."""
+        """Call a method of the object ``primitive`` and return (changed fields, result).
+
+        Raises the same errors as ``class_action``.
+        """
         body = {"objinst": dict(primitive), "objmethod": method, "args": list(args), "kwargs": {}}
         answer = self._call("object_action", body, deadline, "no")
         if not (isinstance(answer, list | tuple) and len(answer) == 2 and isinstance(answer[0], dict)):
@@ -84,7 +87,10 @@ class ConductorClient:
         return answer[0], answer[1]
 
     def backport(self, primitive: object, deadline: Deadline) -> object:
-        """Return the object after conductor has backported it to the manifest's versions. Errors: see class_action."""
+        """Return the object after conductor has backported it to the manifest's versions.
+
+        Raises the same errors as ``class_action``.
+        """
         body = {"objinst": primitive, "object_versions": dict(self._manifest)}
         return self._call("object_backport_versions", body, deadline, "no")
 
@@ -150,8 +156,8 @@ class ConductorClient:
 def _remote(error: Exception) -> tuple[str, str] | None:
     """Return (class name, message) of an exception raised on the conductor; None if ``error`` arose in this process.
 
-    oslo.messaging raises a remote exception of a built-in class as the same class here. Such an exception is recognized
-    by the remote traceback in its text.
+    If the exception on the conductor has a built-in class, oslo.messaging raises the same class in this process. The
+    remote traceback in the text of ``error`` shows that the exception was raised on the conductor.
     """
     if isinstance(error, oslo_messaging.RemoteError):
         return error.exc_type or "", error.value or ""

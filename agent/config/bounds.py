@@ -28,8 +28,8 @@ _AT_LEAST_1 = Bound(lambda number: number >= 1, "must be at least 1")
 _MORE_THAN_0 = Bound(lambda number: number > 0, "must be above 0, or the resource class has no capacity")
 
 BOUNDS: dict[Key, Bound] = {
-    # service_down_time is not compared with report_interval: if it is not above report_interval, nova-compute
-    # itself increases it.
+    # No bound requires a service_down_time above report_interval, because nova-compute itself increases a
+    # service_down_time that is not above report_interval.
     ("DEFAULT", "service_down_time"): _AT_LEAST_1,
     ("DEFAULT", "rpc_response_timeout"): _AT_LEAST_1,
     # An initial ratio applies only if Placement has no inventory of the class yet and no allocation ratio is set.
@@ -42,9 +42,9 @@ BOUNDS: dict[Key, Bound] = {
 
 
 def bounded(loaded: Loaded, group: str, option: str) -> Any:  # noqa: ANN401 - an option's type is the option's
-    """Return the effective number of an option, or the default if the number in nova.conf is outside the bound.
+    """Return the option's number, or the option's default if nova.conf sets a number outside the bound.
 
-    Raises ConfigError if the number in Stocktake's own files is outside the bound.
+    Raises ConfigError if Stocktake's own files set a number outside the bound.
     """
     check = _tolerated((group, option))
     check.refuse_own(loaded)

@@ -86,7 +86,7 @@ class Loaded:
         return self.origins.get((group, option), DEFAULT_ORIGIN)
 
     def all_searched(self) -> str:
-        """Return, as one text, the paths searched for configuration files and the paths in [agent] nova_conf.
+        """Return one text: the paths that were searched for configuration files, then the paths in [agent] nova_conf.
 
         Raises ConfigError if nova_conf is malformed.
         """

@@ -98,7 +98,7 @@ def _placement(folder: Path, connection: str) -> Application:
 
 
 def _configuration(connection: str) -> str:
-    # Without fsync, SQLite's writes take a third less time (measured); temporary data need not survive a power failure.
+    # Without fsync, SQLite's writes take a third less time (measured). The temporary data need not survive a power cut.
     # Escape "$", because oslo.config treats "$name" as a reference to another option.
     return (
         "[DEFAULT]\ndefault_log_levels = placement.requestlog=WARNING,oslo_policy=ERROR\n"
@@ -119,7 +119,7 @@ def _with_roles(application: Application) -> Application:
 
 
 def _logged(application: Application, write: Callable[[str], object]) -> Application:
-    """Return ``application`` with an access log; a request's line is written before the client gets the answer."""
+    """Return ``application`` with an access log. Each line is written before the client gets the answer."""
 
     def serve(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         def start(status: str, headers: list[tuple[str, str]], *failure: object) -> object:

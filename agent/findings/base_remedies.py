@@ -57,7 +57,7 @@ def openstack(*words: str | None) -> str | None:
 
 
 def virsh(audit: AuditFacts, *words: str | None) -> str | None:
-    """Return the command ``virsh`` with these words; None if a word is not known.
+    """Return a ``virsh`` command with these arguments; None if an argument is unknown.
 
     The command connects to the libvirt of this host.
     """

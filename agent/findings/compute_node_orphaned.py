@@ -49,7 +49,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _known(audit: AuditFacts, node: ComputeNode) -> Iterator[str]:
-    """Yield which instances the database has on the node, and what Placement records for the node's provider."""
+    """Yield texts about the node's instances in the database, and about the node's provider in Placement."""
     instances = _instances(audit, node)
     here = f"of host {audit.host} on node {node.hypervisor_hostname}"
     if instances:

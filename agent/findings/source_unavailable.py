@@ -45,9 +45,9 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 def _unread_parts(audit: AuditFacts) -> Iterable[tuple[str, str]]:
-    """Return (part, reason) for each unread part. Its source answered, but the agent could not read this part of it.
+    """Return (part, reason) for each unread part of the sources that answered.
 
-    A missing instances folder counts as such a part if the agent must reserve the size of the image cache.
+    A missing instances folder counts as an unread part if the agent must reserve the size of the image cache.
     """
     snapshot, settings = audit.snapshot, audit.settings
     parts = [part for reading in snapshot.storage if reading.value for part in reading.value.unread]

@@ -68,5 +68,5 @@ def _remedies(now: StoreMark) -> tuple[Remedy, ...]:
 
 
 # The finding also rests on the source that reads the disk store. The configuration decides which source this is, so
-# ``_find`` adds it.
+# ``_find`` adds the source.
 RULE = Rule(code="store-changed", severity=Severity.ERROR, find=_find, rests_on=frozenset({PLACEMENT, LIBVIRT}))

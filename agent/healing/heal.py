@@ -178,8 +178,8 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
     """Carry out the plan's actions.
 
-    An action is refused if another client has changed the provider tree since the plan was made. The changes by earlier
-    actions of the plan are expected.
+    An action is refused if another client has changed the provider tree since the plan was made. Changes by
+    earlier actions of the plan do not count.
     """
     healed: list[Healed] = []
     tree = wanted.tree
@@ -188,8 +188,8 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
         expected = shape_of(tree) if tree is not None and _is_settled(action) else tree
         outcome = _changed_since(task, wanted, proof, action) or _carried_out(task, journal, wanted, action, expected)
         healed.append(Healed(action=action, outcome=outcome))
-        # ``tree`` is the expected tree for the next action. A reshape needs no update of ``tree``, because it is always
-        # the last action of a run (agent/repairs).
+        # ``tree`` is the expected tree for the next action. A reshape needs no update of ``tree``, because a reshape
+        # is always the last action of a run (agent/repairs).
         if isinstance(action, HealAction) and tree is not None and outcome.result is Result.DONE:
             tree = after_own_write(tree, action.before, action.write)
     return tuple(healed)

@@ -1,8 +1,10 @@
-"""Undo heal's change of one consumer: restore its old allocations, project, user, and (if it was deleted) its type.
+"""Undo heal's change of one consumer: restore the consumer's old allocations, project and user.
 
-The undo is refused if the consumer changed after the journal entry was written, or if its instance has left the host
-where it was at that time. In these cases the old allocations could be a new leak, or take capacity that other instances
-use now.
+If the consumer no longer exists, the undo creates the consumer again with its old type.
+
+The undo is refused if the consumer changed after the journal entry was written, or if the instance is no longer on the
+host where it was at that time. In these cases the old allocations could be a new leak, or take capacity that other
+instances use now.
 """
 
 from __future__ import annotations

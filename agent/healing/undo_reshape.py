@@ -89,7 +89,7 @@ def _changed(each: JournalledConsumer, record: ConsumerRecord, now: _Now) -> str
 
 
 def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
-    """Compare the moved class with the journalled reshape. Return what has changed since then, None if nothing."""
+    """Return what has changed in the moved class since the journalled reshape, None if nothing has changed."""
     name, own = old.resource_class, {provider.uuid: provider for provider in old.providers}
     for there in now.view.providers:
         left = own.get(there.uuid)

@@ -44,7 +44,10 @@ def read_report(run_dir: str) -> Document:
 
 
 def read_report_text(run_dir: str) -> str:
-    """Return the text of the last report. Raises SourceUnavailable, or SourceInconsistent if the file is not UTF-8."""
+    """Return the text of the last report.
+
+    Raises SourceUnavailable if the file cannot be read, SourceInconsistent if the file is not UTF-8.
+    """
     path = report_path(run_dir)
     try:
         return text_of_file(path)
@@ -62,7 +65,7 @@ def read_report_text(run_dir: str) -> str:
 
 
 def text_of_file(path: str, most: int = -1) -> str:
-    """Return the text of a report file, at most ``most`` characters; -1 for all. The errors do not name the path.
+    """Return the first ``most`` characters of a report file, or all for -1. The errors do not name the path.
 
     Raises SourceUnavailable (its cause is the OSError), or SourceInconsistent if the file is not UTF-8.
     """

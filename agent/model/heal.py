@@ -48,11 +48,11 @@ class HealAction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderChange:
-    """The whole inventory of one provider before and after the change; None means that the provider does not exist.
+    """The whole inventory of one provider ``before`` and ``after`` a reshape; None if the provider does not exist then.
 
-    The plan contains no provider generations. The plan's digest covers all fields of the plan, and every scheduled
-    instance raises the root provider's generation. With generations, the digest would change moments after the operator
-    has seen the plan. Instead, the module that executes the plan reads the generations.
+    A plan contains no provider generations, because every scheduled instance raises the root provider's generation. The
+    plan's digest covers these fields, so it would change moments after the operator has seen the plan. The module that
+    executes the plan reads the generations.
     """
 
     uuid: str
@@ -100,10 +100,10 @@ AnyAction = HealAction | ReshapeAction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealRefusal:
-    """A finding that heal does not repair: ``guard`` is the guard rail's name, ``why`` the guard's reason with numbers.
+    """A finding that heal does not repair, because a guard rail refuses the repair.
 
-    ``waits`` is true if the refusal ends by itself, without the operator. ``wait_s`` is the number of seconds until
-    then, or None if the time is not known.
+    ``guard`` is the name of the guard rail, and ``why`` is the reason with numbers. ``waits`` is true if the refusal
+    ends by itself, without the operator. ``wait_s`` is the number of seconds until the refusal ends, None if unknown.
     """
 
     finding_id: str
@@ -153,8 +153,8 @@ def _body(action: AnyAction) -> dict[str, Any]:
         providers = tuple(replace(each, before=each.before or ()) for each in action.reshaping.providers)
         action = replace(action, reshaping=replace(action.reshaping, providers=providers))
     body = asdict(action)
-    # ``also_ends`` only names the other findings that the change would end. The digest leaves this list out, so that a
-    # change of the list does not change the digest.
+    # ``also_ends`` lists the other findings that the action would end. The digest leaves the list out, because the
+    # action makes the same changes whatever the list contains.
     del body["also_ends"]
     for change in (body, *body.get("reshaping", {}).get("changes", ())):
         # Leave the age of the consumer's record out of the digest, because the age grows even if nothing changes. A

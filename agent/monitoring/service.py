@@ -132,8 +132,8 @@ class Monitor:
             server.start()
             self._servers[address] = server
             if self._stopped.is_set():
-                # ``stop`` closes the servers in ``_servers``. It may have done so before this server was added, so
-                # this server is closed here.
+                # ``stop`` closes the servers in ``_servers``. If ``stop`` ran before this server was added, only this
+                # line closes the server.
                 server.end()
 
     def _own_pages(self, address: Address) -> dict[str, Page]:

@@ -32,7 +32,10 @@ _Columns = dict[str, Any]
 
 
 def writes_records(settings: Settings, state: NovaState | None) -> bool:
-    """Return whether the agent may write this host's record (role owner) and the state source can write records."""
+    """Return whether this host's record can be written.
+
+    This needs the role owner, and a state source that can write records.
+    """
     return settings.role is Role.OWNER and state is not None and state.kind.writes_records
 
 
@@ -121,8 +124,8 @@ def _host_columns(view: ResourceView) -> _Columns:
         "hypervisor_version": view.hypervisor_version,
         "host_ip": view.host_ip,
         "cpu_info": None if view.cpu is None else _text(cpu_info(view)),
-        # If the hypervisor's version is None, libvirt's capabilities are unknown (resource_view.py), and the supported
-        # instances come from these capabilities. So they are unknown too, and the column is left out.
+        # The supported instances come from libvirt's capabilities. If the hypervisor's version is None, these
+        # capabilities are unknown (resource_view.py), so the column is left out.
         "supported_instances": None if view.hypervisor_version is None else view.supported_instances,
     }
     return {name: value for name, value in known.items() if value is not None}
@@ -136,8 +139,8 @@ def _use_columns(settings: Settings, state: NovaState, view: ResourceView, used:
         name: getattr(used, name)
         for name in ("vcpus_used", "memory_mib_used", "free_ram_mib", "running_vms", "current_workload", "stats")
     }
-    # If guests' disks are in a volume group, both disk columns are computed from the group's measured use. If that was
-    # not measured, the columns are left out and keep their stored values.
+    # If guests' disks are in a volume group, both disk columns are computed from the measured use of the group. Without
+    # this measurement, the columns are left out and keep their stored values.
     if settings.disk_group is None or view.disk_used_bytes is not None:
         columns["local_gib_used"] = used.local_gib_used
         if used.free_disk_gib is not None:
@@ -149,8 +152,8 @@ def _use_columns(settings: Settings, state: NovaState, view: ResourceView, used:
     return columns
 
 
-# A new record may have NULL in the columns _NULLABLE, if their values are unknown. As long as a value of _NEEDED is
-# unknown, the agent does not create the record.
+# In a new record, a column of _NULLABLE is NULL if its value is unknown. While a value of _NEEDED is unknown, the agent
+# does not create the record.
 _NULLABLE = ("disk_available_least_gib", "host_ip", "numa_topology", "pci_pools")
 _NEEDED = (
     *("vcpus", "local_gib", "hypervisor_version", "cpu_info", "supported_instances"),

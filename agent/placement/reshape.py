@@ -46,5 +46,5 @@ class ReshapeClient:
         self._client.post("/reshaper", MINIMUM, wire.render_reshape(write), wire.nothing)
 
     def delete(self, provider_uuid: str) -> None:
-        """Delete a provider; a missing provider is not an error. Raises PlacementError, ProviderInUse among others."""
+        """Delete a provider; a missing provider is not an error. Raises ProviderInUse or another PlacementError."""
         delete_provider(self._client, provider_uuid)

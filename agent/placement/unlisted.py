@@ -1,7 +1,7 @@
-"""Find usage that Placement counts although it lists no such allocation; the scheduler cannot use that capacity.
+"""Find usage that Placement counts without listing an allocation for it. The scheduler cannot use that capacity.
 
-For the usage, Placement sums the rows of allocations. For the list, Placement joins the rows with their consumers. A
-row whose consumer record is missing is in the sum but not in the list (16.0.0, objects/usage.py and allocation.py).
+The usage is the sum of the rows of allocations. The list of allocations is a join of these rows with their consumers.
+A row whose consumer record is missing is in the sum but not in the list (16.0.0, objects/usage.py and allocation.py).
 
 The list must be read before the sum, so that a change between the two requests cannot look like this fault. A consumer
 that leaves in between changes no generation, but only makes the sum smaller. A consumer that arrives in between makes

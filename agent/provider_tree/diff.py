@@ -30,9 +30,10 @@ from agent.provider_tree.tree_moves import Place, Places, depth, places
 
 
 def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan. For each existing provider that it writes, the plan has the generation that the agent read.
+    """Return the plan: the writes, and the generation that the agent read of each existing provider to be written.
 
-    ``unknown_traits`` are traits that this Placement does not know: it rejects any set that contains one of them.
+    ``unknown_traits`` are traits that this Placement does not know. Placement rejects any set of traits that contains
+    one of them.
     """
     writes: list[Write] = []
     held: list[HeldBack] = []

@@ -128,7 +128,7 @@ def _ms(timed: Document) -> str:
 
 
 def _unread(source: Document) -> str:
-    """Return why the source was not read; if the agent tried to read it, also the age of its last successful read."""
+    """Return why the source was not read. If the agent tried, the text also has the age of the last successful read."""
     if not source.get("asked", True):
         return f"{source['name']} not asked: {source.get('not_asked_because') or 'another source is unread'}"
     age = source["age_s"]
@@ -137,7 +137,7 @@ def _unread(source: Document) -> str:
 
 
 def _late(source: Document) -> str:
-    """Return the age of nova's newest service heartbeat; "" if it is unknown, as in the report of an older agent."""
+    """Return a text with the age of the newest heartbeat of nova's services; "" if the report has no such age."""
     behind = source.get("behind_s")
     if behind is None:
         return ""
@@ -159,15 +159,15 @@ def gone_lines(audit: Document) -> Iterator[Block]:
 def _ended_by(gone: Document) -> str:
     """Return the reason why the finding ended, in one word.
 
-    If several changes ended the finding, the word is ``gone``: the text ``words``, which follows, lists the changes.
+    The word is ``gone`` if several changes ended the finding. The text after the word lists these changes.
     """
     return "gone" if gone["reason"] == GoneReason.SEVERAL.value else str(gone["reason"])
 
 
 def plan_lines(plan: Document, done: int = 0) -> Iterator[Block]:
-    """Yield the plan's digest and its writes in order, then the writes held back, with reasons.
+    """Yield the plan's digest, then the plan's writes in order, then the held-back writes with the reasons.
 
-    ``done`` is the number of these writes that this audit has made.
+    ``done`` is the number of the plan's writes that this audit has made.
 
     Equal writes to several providers become one entry, at the position of the first of these writes.
     """

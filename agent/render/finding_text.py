@@ -75,16 +75,19 @@ def seconds_between(earlier: str | None, later: str) -> float | None:
 
 
 def age_words(seconds: float | None) -> str:
-    """Return the age to append to a state: ``, 4 min``; ``, new`` for less than a second, "" if the age is unknown."""
+    """Return the age to append to a state, such as ``, 4 min``.
+
+    Return ``, new`` for less than a second, and "" if the age is unknown.
+    """
     if seconds is None:
         return ""
     return f", {age_text(seconds)}" if seconds >= 1 else ", new"
 
 
 def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: str) -> Iterator[Block]:
-    """Yield the blocks of the causes, most urgent first, each with its symptoms; an empty line precedes each block.
+    """Yield a block for each cause with its symptoms, the most urgent cause first. An empty line precedes each block.
 
-    A cause is a finding that no other finding causes; a symptom is any other finding. A symptom of several causes is
+    A cause is a finding that no other finding causes. A symptom is any other finding. A symptom of several causes is
     shown only once, below the first cause. More than ``FEW`` causes with the same code, severity, state and kinds of
     remedies share one block (agent/text/wording.py).
     """
@@ -204,7 +207,7 @@ def _since(finding: Document) -> str:
 
 
 def unknown_lines(findings: Iterable[Document], now: str) -> Iterator[Line]:
-    """Yield a line for each set of unread sources, about the findings that are unknown because of these sources.
+    """Yield a line for each group of findings that are unknown because of the same unread sources.
 
     The line has the number of these findings, the time since their last check, and their codes.
     """

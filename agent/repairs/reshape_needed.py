@@ -131,7 +131,7 @@ def _change(move: _Move, record: ConsumerRecord | None, consumer_uuid: str) -> C
 def _overfull(move: _Move, changes: list[ConsumerChange]) -> str | None:
     """Return a sentence about a child on which the reshape would allocate more than Placement permits.
 
-    Return None if there is no such child, so that Placement would accept the reshape.
+    Return None if there is no such child.
     """
     view = move.scene.view
     moved = {change.before.consumer_uuid for change in changes}

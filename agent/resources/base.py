@@ -29,7 +29,7 @@ class Resource(Protocol):
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources of the total. While any of them is unreadable, Placement's inventory stays unchanged."""
+        """Return the sources of the total. While one of these sources is unread, Placement's inventory is unchanged."""
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:
@@ -77,7 +77,7 @@ def ratio(policy: RatioPolicy, snapshot: Snapshot, resource_class: str) -> float
 def storable(allocation_ratio: float) -> float:
     """Return the ratio as a Placement on MariaDB returns it: six significant digits (a FLOAT column, measured).
 
-    If not rounded, 1.3333333333 would differ from Placement's ratio in every audit, and cause a write each time.
+    Without this rounding, 1.3333333333 would differ from Placement's ratio in every audit, so every audit would write.
     """
     return float(f"{allocation_ratio:.6g}")
 

@@ -44,7 +44,7 @@ class Line:
 def emit(lines: tuple[Line, ...], exc_info: BaseException | None = None) -> None:
     """Log the lines; with ``exc_info`` also the traceback of this exception.
 
-    If the logging module reserves the name of a field, the name gets an underscore appended.
+    A field whose name the logging module reserves is logged with an underscore after the name.
     """
     for line in lines:
         arguments = (line.words,) if line.words is not None else ()

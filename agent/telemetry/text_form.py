@@ -94,10 +94,10 @@ def shortened(value: object, limit: int) -> str:
 
 
 def clipped(text: str, limit: int) -> str:
-    """Return the text, cut at the end of a word and marked ``(+N)`` if it takes more than ``limit`` bytes.
+    """Return the text. A text of more than ``limit`` bytes is cut at the end of a word and marked ``(+N)``.
 
-    N counts the bytes that are left out. A uuid is never cut. A uuid at the end of the text is always shown, and so are
-    the HTTP status and the request id at the end of an error.
+    N is the number of the bytes that are left out. A uuid is never cut. A uuid at the end of the text is always shown,
+    and so are the HTTP status and the request id at the end of an error.
     """
     if len(text) <= limit and size_bytes(quoted(text)) <= limit:
         return text
@@ -122,9 +122,9 @@ def size_bytes(text: str) -> int:
 
 
 def _whole_words(text: str, room: int) -> int:
-    """Return how many characters of the text fit into ``room`` bytes. No uuid is split.
+    """Return after how many characters to cut the text, so that it fits into ``room`` bytes. No uuid is split.
 
-    A word is split only if a cut before the word would leave more than half of the room empty.
+    The cut is between two words. It is inside a word if a cut between words would leave more than half the room empty.
     """
     count = used = 0
     for character in text[: max(room, 0)]:
@@ -145,7 +145,10 @@ def _shown_bytes(character: str) -> int:
 
 
 def _with_short_command(fields: Mapping[str, object], limit: int) -> Mapping[str, object]:
-    """Replace a command of more than ``limit`` bytes by the command that prints the finding with all its commands."""
+    """Return the fields with a short command in ``fix``, if the command there takes more than ``limit`` bytes.
+
+    The short command prints the finding with all its commands.
+    """
     command, finding_id = fields.get("fix"), fields.get("finding_id")
     if command is None or size_bytes(quoted(str(command))) <= limit:
         return fields
@@ -161,7 +164,10 @@ def _ordered(fields: Mapping[str, object]) -> list[_Pair]:
 
 
 def _most_important(pairs: Sequence[_Pair], room: int) -> list[str]:
-    """Return the texts of the fields that fit, each as short as possible, and a text that counts the omitted fields."""
+    """Return the texts of the fields that fit into ``room`` bytes, and a text that counts the omitted fields.
+
+    Every value is cut to the smallest limit in ``_TIGHTER``.
+    """
     texts = {pair.name: pair.text(_TIGHTER[-1]) for pair in pairs}
     others = [name for name in texts if name not in {*FIRST, *LAST}]
     expendable = [*reversed(others), *(name for name in _EXPENDABLE if name in texts)]

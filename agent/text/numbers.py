@@ -1,4 +1,4 @@
-"""Decide what counts as a number in a document that was read: from Placement, nova, Ceph or an older report.
+"""Decide what counts as a number in a document from Placement, nova or Ceph, or in an older report.
 
 JSON has no largest integer, and Python also reads ``NaN``, ``Infinity`` and ``1e999``. An integer of 400 digits passes
 every ``isinstance`` test and then fails far from its source, at the first calculation with a float. No server stores
@@ -42,7 +42,7 @@ def finite(value: object) -> float | None:
 
 
 def unbounded(document: object) -> str | None:
-    """Return the place of a number that this module rejects, such as ``inventory[2].used``; None if there is none."""
+    """Return the place of a number that this module rejects, such as ``inventory[2].used``; None if it rejects none."""
     waiting: list[tuple[str, object]] = [("", document)]
     while waiting:
         where, value = waiting.pop()

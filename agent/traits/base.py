@@ -59,7 +59,7 @@ def emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
-    """Return the domain capabilities of the host's architecture; None while these or the architecture is unknown."""
+    """Return the domain capabilities of the host's architecture; None while one of the two is unknown."""
     answer = capabilities(snapshot)
     if answer is None or answer.domain is None or not answer.host_cpu.arch:
         return None
@@ -67,9 +67,9 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def wish_of_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """Return what ``wish_of`` returns, but clear no trait while the answer about a machine type is missing.
+    """Return the wish of ``wish_of``; it clears no trait while libvirt's answer about a machine type is missing.
 
-    The machine type may have the feature, and then the trait would be right.
+    That machine type may have the feature, so the trait may be right.
     """
     wish = wish_of(answers)
     answer = capabilities(snapshot)

@@ -2,9 +2,9 @@
 
 The emulator decides which models and versions a guest can have. The agent sets the trait of a model or version if at
 least one machine type of the host's architecture has this model or version. nova-compute looks at one machine type
-only, and may choose another one at each start. A backend other than ``emulator`` is a TPM of the host, which nova
-gives to no guest. ``[libvirt] supported_tpm_secret_security`` lists the ways to keep a TPM's secret; the agent sets
-their traits and never clears them.
+only, and may choose another machine type at each start. A backend other than ``emulator`` is a TPM of the host, which
+nova gives to no guest. ``[libvirt] supported_tpm_secret_security`` lists the ways to keep a TPM's secret; the agent
+sets their traits and never clears them.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ _VERSIONS = {"COMPUTE_SECURITY_TPM_1_2": "1.2", "COMPUTE_SECURITY_TPM_2_0": "2.0
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:
-    """Set or clear each trait of a model or version; change none of them while the domain capabilities are unknown.
+    """Return the wish for the traits of TPM models and TPM versions, and of the ways to keep a TPM's secret.
 
-    If emulated TPMs are off, clear the traits of all models and versions.
+    While the domain capabilities are unknown, the traits of models and versions stay as they are. If emulated TPMs are
+    off, all traits of models and versions are cleared.
     """
     if not settings.tpm.enabled:
         return Wish(unwanted=known({*_MODELS, *_VERSIONS}))

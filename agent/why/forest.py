@@ -1,7 +1,7 @@
 """Find, for each tree, the providers that may satisfy a request: its own providers and those that share with the tree.
 
-A sharing provider (MISC_SHARES_VIA_AGGREGATE) is in aggregates. It shares with a tree if any provider of the tree, not
-necessarily the root, is in one of these aggregates. Pure: no I/O.
+A sharing provider has the trait MISC_SHARES_VIA_AGGREGATE. It shares with a tree if any provider of the tree, not
+necessarily the root, is in one of the sharing provider's aggregates. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def trees_of(providers: Sequence[OfferedProvider]) -> tuple[OfferedTree, ...]:
 
 
 def _shared_by_root(providers: Sequence[OfferedProvider]) -> dict[str, list[OfferedProvider]]:
-    """Return, for each root's uuid, the providers of other trees that share with this root's tree, in input order."""
+    """Map each root's uuid to the providers of other trees that share with the root's tree, in input order."""
     sharing = [offered for offered in providers if SHARES in offered.provider.traits]
     shared_aggregates = {aggregate for offered in sharing for aggregate in offered.provider.aggregates}
     members = defaultdict(set)

@@ -137,7 +137,7 @@ def _codes(run: AdoptRun) -> Iterator[int]:
 
 
 def identity_keys(facts: AdoptFacts, plan: AdoptPlan) -> Document:
-    """Return the facts that ``adopt`` read, as JSON keys; ``adopts`` is the provider uuid that the host gets."""
+    """Return the facts that ``adopt`` read, as JSON keys. ``adopts`` is the uuid that this host should have."""
     return {
         "host": facts.host,
         "node": facts.node,

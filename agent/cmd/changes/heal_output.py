@@ -85,7 +85,7 @@ def _command(run: HealRun) -> str:
 
 
 def _repeat(run: HealRun) -> str | None:
-    """Return the heal command for the findings that this run leaves to a later run, None if this run leaves none."""
+    """Return the heal command for the findings that this run leaves to a later run, None if there are none."""
     later = [refusal.finding_id[:ID_SHOWN] for refusal in run.plan.refusals if refusal.guard in LIMITS_OF_A_RUN]
     if not later:
         return None

@@ -1,7 +1,7 @@
-"""Find the known id that the operator typed, in full or only its beginning. Pure.
+"""Find the known id that the operator typed in full, or of which the operator typed only the beginning. Pure: no I/O.
 
 Upper case and hyphens make no difference. A beginning needs at least 8 characters, so that a truncated or empty id from
-a script matches no id by chance. The ids of journal entries are short: their beginnings need at least 4.
+a script matches no id by chance. The ids of journal entries are short, so 4 characters are enough for their beginnings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ _HEX = re.compile(r"[0-9a-f]+")
 
 
 def matches(typed: str, known: Iterable[str], least: int = LEAST) -> tuple[str, ...]:
-    """Return the known ids that ``typed`` means, sorted: the one equal id, else all ids that begin with ``typed``."""
+    """Return the known ids that ``typed`` means, sorted.
+
+    This is the id that equals ``typed``, or else every id that begins with ``typed``. A ``typed`` of fewer than
+    ``least`` characters means only the id that equals it.
+    """
     wanted = plain(typed)
     ids = sorted(set(known))
     exact = tuple(one for one in ids if plain(one) == wanted)
@@ -27,9 +31,9 @@ def matches(typed: str, known: Iterable[str], least: int = LEAST) -> tuple[str, 
 
 
 def only_match(what: str, typed: str, known: Iterable[str], least: int = LEAST) -> str | None:
-    """Return the only id that ``typed`` means, None if no id matches.
+    """Return the known id that ``typed`` means, as in ``matches``; None if no id matches.
 
-    Raises UsageError if several ids begin with ``typed``, or if ``typed`` is too short for the beginning of an id.
+    Raises UsageError if several ids match, or if ``typed`` is the beginning of an id but too short.
     """
     ids = tuple(known)
     found = matches(typed, ids, least)

@@ -1,7 +1,7 @@
 """[devices] and [mdev_TYPE]: mediated devices such as virtual GPUs; names and meaning are those of nova.conf.
 
-One type may be configured without device addresses: it then applies to all devices that no other type names. The agent
-ignores any further type without addresses, as nova does, and logs a notice.
+One type may be configured without device addresses. This type applies to all devices that no other type names. The
+agent ignores any further type without addresses, as nova does, and logs a notice.
 """
 
 from __future__ import annotations
@@ -87,7 +87,10 @@ def mdev_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def other_names(loaded: Loaded) -> tuple[tuple[str, str], ...]:
-    """Return (type, name) for each name in ``device_addresses`` that is no PCI address: a virtual device or a typo."""
+    """Return (mdev type, entry) for each entry of ``device_addresses`` that is not a PCI address.
+
+    Such an entry is the name of a virtual device, or a typo.
+    """
     pairs = ((name, address) for name in _enabled(loaded) for address in _addresses(loaded, name))
     return tuple(pair for pair in pairs if not _PCI_ADDRESS.match(pair[1]))
 

@@ -1,8 +1,8 @@
-"""[image_cache]: the folder of cached images: ``instances_path``/``subdirectory_name``, as in nova-compute.
+"""[image_cache]: the folder of cached images, which is ``instances_path``/``subdirectory_name`` as in nova-compute.
 
 In Stocktake's own files, the folder must be inside ``instances_path``. In nova.conf, the folder may be elsewhere,
-because nova-compute allows that. If the folder is ``instances_path`` itself or contains it, the default applies,
-because otherwise every disk would count as a cached image.
+because nova-compute allows that. But if the folder in nova.conf is or contains ``instances_path``, the agent uses the
+default folder, because otherwise every disk would count as a cached image.
 """
 
 from __future__ import annotations

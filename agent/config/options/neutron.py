@@ -1,4 +1,4 @@
-"""[neutron] and [neutron_physnet_NAME]: the NUMA cells near each physical network; named as in nova.conf."""
+"""[neutron] and [neutron_physnet_NAME]: the NUMA cells of each physical network. The names are those of nova.conf."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def physnet_opts() -> list[cfg.Opt]:
 
 
 def networks(loaded: Loaded) -> NetworkAffinity:
-    """Return the NUMA cells near each physical network and near tunnels.
+    """Return the NUMA cells that are configured for each physical network and for tunnels.
 
-    Raises ConfigError for a network without cells.
+    Raises ConfigError if a physical network has no cells.
     """
     names = sorted(set(loaded.listed("neutron", "physnets")))
     cells = {name: _cells(loaded, physnet_group(name)) for name in names}

@@ -1,6 +1,6 @@
 """Read how an operator reaches the sources by hand: URLs, hosts and ports without credentials.
 
-The commands that a finding suggests to the operator (its remedies) contain these values. A value that is missing or
+The remedies of a finding contain commands with these values. A value that is missing or
 malformed becomes None: the remedy then has no command, and a check of the configuration reports the option.
 """
 

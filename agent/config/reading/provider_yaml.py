@@ -80,7 +80,7 @@ _SCHEMA = {"type": "object", "properties": {"providers": {"type": "array", "item
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProviderFiles:
-    """The entries of all provider.yaml files, sorted by file name. ``notices``: sentences about what has no effect."""
+    """The entries of all provider.yaml files, sorted by file name. ``notices`` says which entries have no effect."""
 
     entries: tuple[ProviderEntry, ...] = ()
     notices: tuple[str, ...] = ()
@@ -95,7 +95,7 @@ class _Document:
     lines: Mapping[tuple[str | int, ...], int]
 
     def at(self, *where: str | int) -> str:
-        """Return ``file:line`` of the part at the path ``where``; if it has no line, of the nearest part around it."""
+        """Return ``file:line`` of the part at the path ``where``, or of the nearest enclosing part that has a line."""
         known = next((where[:n] for n in range(len(where), 0, -1) if where[:n] in self.lines), ())
         return f"{self.path}:{self.lines.get(known, 1)}"
 
@@ -251,7 +251,10 @@ def _inventories(document: _Document, index: int, problems: list[str]) -> tuple[
 
 
 def _inventory(name: str, fields: Mapping[str, Any]) -> Inventory:
-    """Return the inventory, with Placement's defaults. JSON Schema accepts 4.0 as an integer, hence ``int()``."""
+    """Return the inventory, with Placement's default for each missing field.
+
+    ``int()`` is needed, because JSON Schema accepts 4.0 as an integer.
+    """
     ratio = float(fields.get("allocation_ratio", 1.0))
     amounts = {field: int(value) for field, value in fields.items() if field != "allocation_ratio"}
     return Inventory(resource_class=name, **amounts, allocation_ratio=ratio)
@@ -304,7 +307,10 @@ def provider_entries(loaded: Loaded) -> tuple[ProviderEntry, ...]:
 
 
 def provider_notices(loaded: Loaded) -> tuple[str, ...]:
-    """Return notices about ignored parts; none if a file is invalid, because ``provider_entries`` reports that."""
+    """Return notices about the ignored parts of the provider.yaml files.
+
+    There are no notices if a file is invalid, because ``provider_entries`` reports the invalid file.
+    """
     try:
         return read_provider_files(loaded.value("compute", "provider_config_location")).notices
     except ConfigError:

@@ -24,9 +24,10 @@ def takes_a_model(virt_type: str) -> bool:
 
 
 def models_of(guest_cpu: GuestCpu, arch: str, virt_type: str) -> tuple[str, ...]:
-    """Return the guests' CPU models by libvirt's names: the configured models or nova's default; () if there is none.
+    """Return libvirt's names of the guests' CPU models; () if guests have no model.
 
-    The ``cpu_mode`` ``none`` means the emulator's default model, not the host's CPU.
+    These are the configured models, or else nova's default model. The ``cpu_mode`` ``none`` means the emulator's
+    default model, not the host's CPU.
     """
     if not takes_a_model(virt_type):
         return ()

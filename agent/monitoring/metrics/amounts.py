@@ -1,9 +1,9 @@
 """Gauges of amounts: inventories, books, leaks, stores, thin pools, guests and NUMA cells.
 
-The three books are *promised* (nova's database), *held* (libvirt, storage) and *recorded* (Placement's allocations). A
-function returns None if the audit could not know its values; the caller then keeps the values of an earlier audit.
-``before`` has the values of the earlier audit; a function that knows only some new values returns the other values from
-``before``.
+There are three books: "promised" (nova's database), "held" (libvirt, storage) and "recorded" (Placement's allocations).
+A function returns None if the audit did not read the sources of the function's values. The caller then keeps the values
+of an earlier audit. The argument ``before`` has these earlier values. A function that knows only some new values
+returns the other values from ``before``.
 
 Pure: the module uses no clock, file, socket or log.
 """
@@ -23,7 +23,7 @@ from agent.monitoring.metrics.values import Sample, Samples
 
 #: The three books, each with the source from which the audit reads the book's amounts.
 BOOKS = {"promised": STATE, "held": LIBVIRT, "recorded": PLACEMENT}
-#: The classes that only guests use. If libvirt lists no guest, the held amount of these classes is 0, not unknown.
+#: The classes that only guests use. If libvirt lists no guest, the book "held" has 0 for these classes, not unknown.
 _OF_GUESTS = frozenset({"VCPU", "PCPU", "MEMORY_MB"})
 _STORES = (LVM, IMAGES, FILESYSTEM, CEPH)
 _KIB = 1024
@@ -31,9 +31,10 @@ _MIB = 1024 * 1024
 
 
 def resources(report: AuditReport) -> Samples | None:
-    """Return inventory, used and free amounts by class: for the root provider, and summed over all child providers.
+    """Return the inventory, the used amount and the free amount of each class.
 
-    None if Placement was not read.
+    The root provider has its own values, and all child providers together have one sum. Return None if Placement was
+    not read.
     """
     if not was_read(report, PLACEMENT):
         return None
@@ -51,10 +52,10 @@ def resources(report: AuditReport) -> Samples | None:
 
 
 def differs(report: AuditReport, before: Samples) -> Samples | None:
-    """Return by class whether the wanted inventory differs from the inventory in Placement: 1 if it differs, else 0.
+    """Return for each class 1 if the wanted inventory differs from the inventory in Placement, else 0.
 
-    While the agent cannot decide which inventory of a class it wants, the class keeps its value of the earlier audit.
-    None if libvirt or Placement was not read.
+    If the agent cannot decide the wanted inventory of a class, the class keeps its value from the earlier audit.
+    Return None if libvirt or Placement was not read.
     """
     if not (was_read(report, PLACEMENT) and was_read(report, LIBVIRT)):
         return None
@@ -165,10 +166,10 @@ def unmanaged(report: AuditReport) -> Samples | None:
 
 
 def stores(report: AuditReport, before: Samples) -> Samples | None:
-    """Return the size of each store and its bytes by kind of owner.
+    """Return the size of each store, and how many bytes of the store each kind of owner uses.
 
-    None if no store was read. Also None if the cloud's state or libvirt was not read, because the owners are then
-    unknown. If only the source of one store cannot be read, this store keeps its values of the earlier audit.
+    Return None if no store was read. Also return None if the cloud's state or libvirt was not read, because the owners
+    are then unknown. If only some stores were read, the other stores keep their values from the earlier audit.
     """
     if not report.storage or not (was_read(report, LIBVIRT) and was_read(report, STATE)):
         return None

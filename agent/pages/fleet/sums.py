@@ -1,4 +1,4 @@
-"""Sum all hosts' amounts by resource class: capacity, recorded, wasted, not recorded, free now and after heal.
+"""Sum the amounts of all hosts for each resource class: capacity, used, wasted, missing, free, and free after heal.
 
 A host whose numbers are not known is left out of the sum and counted in ``not_known``. The sums contain only root
 providers. Child providers are left out, because the agents' messages do not say whether two child providers can serve
@@ -21,13 +21,17 @@ from agent.pages.sizes import class_place
 class ClassSums:
     """One resource class, summed over ``hosts`` hosts, in the unit of the class.
 
-    ``total`` and ``reserved`` are as in the inventories, ``ratios`` the hosts' different allocation ratios, and
-    ``capacity`` is the sum of (total - reserved) x ratio. ``used`` is what Placement counts as allocated, ``wasted``
-    the leaked part of ``used``, ``missing`` what the cloud uses although Placement does not count it. ``free`` is what
-    the scheduler can still allocate; a host over its capacity adds 0. ``over`` is the number of hosts over their
-    capacity, ``excess`` the amount by which these hosts exceed it. ``free_after`` is what ``free`` will be after a heal
-    that removes the ``wasted`` amounts and records the ``missing`` amounts. ``not_known`` is the number of hosts that
-    have the class and whose numbers are not known.
+    - ``total`` and ``reserved``: as in the inventories.
+    - ``ratios``: the hosts' different allocation ratios.
+    - ``capacity``: the sum of (total - reserved) x ratio.
+    - ``used``: the amount that Placement counts as allocated.
+    - ``wasted``: the leaked part of ``used``.
+    - ``missing``: the amount that the cloud uses and Placement does not count.
+    - ``free``: the amount that the scheduler can still allocate. A host over its capacity adds 0.
+    - ``over``: the number of hosts over their capacity.
+    - ``excess``: the amount by which these hosts exceed their capacity.
+    - ``free_after``: ``free`` after a heal that removes the ``wasted`` amounts and records the ``missing`` amounts.
+    - ``not_known``: the number of hosts that have the class and whose numbers are not known.
     """
 
     resource_class: str
@@ -108,6 +112,6 @@ def without_amounts(rows: Iterable[HostRow]) -> int:
 def lacks_amounts(row: HostRow) -> bool:
     """Return whether the host's inventory is not known.
 
-    An audit that could not read a source may report an empty inventory: that inventory is not known either.
+    An empty inventory counts as not known if the audit could not read a source.
     """
     return row.seen is None or row.seen.amounts is None or (not row.seen.amounts and bool(row.seen.sources_lost))

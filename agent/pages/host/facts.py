@@ -18,10 +18,11 @@ _MOST_CHARACTERS = 80
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """One entry of the journal. ``at`` is ISO 8601 UTC; ``undone_by`` are the ids of the entries that undid this entry.
+    """One entry of the journal.
 
-    ``code`` is the code of the finding that the change repairs, ``about`` the uuid of the consumer or provider; both
-    are "" if the entry has none.
+    ``at`` is ISO 8601 UTC. ``undone_by`` are the ids of the entries that undid this entry. ``code`` is the code of the
+    finding that the change repairs, "" if the entry has no code. ``about`` is the uuid of the consumer or provider, ""
+    if the entry has no uuid.
     """
 
     id: str

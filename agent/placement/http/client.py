@@ -106,7 +106,10 @@ class PlacementClient:
         self._session.close()
 
     def maximum(self) -> Microversion:
-        """Return the server's newest microversion. Raises PlacementError; PlacementRejected if it is below MINIMUM."""
+        """Return the server's newest microversion.
+
+        Raises PlacementRejected if this microversion is below MINIMUM, or another PlacementError.
+        """
         if self._maximum is None:
             self._maximum = self._ask_maximum()
         return self._maximum
@@ -149,7 +152,10 @@ class PlacementClient:
             self._request_id = before
 
     def get(self, path: str, microversion: Microversion, parse: Callable[[object], T], bound: Bound = OWN) -> T:
-        """Send a GET; return what ``parse`` makes of the answer. ``bound`` limits its size. Raises PlacementError."""
+        """Send a GET; return what ``parse`` makes of the answer.
+
+        ``bound`` limits the size of the answer. Raises PlacementError.
+        """
         self.maximum()  # before the block: maximum() may read the root document, and ``bound`` is not for that document
         with transport.bounded(bound):
             return self._parsed("GET", path, microversion, None, parse)
@@ -240,7 +246,7 @@ class PlacementClient:
             self._unsent += self._session.sent == sent
             if isinstance(error, kx.EndpointNotFound):
                 # The catalog has no suitable endpoint. keystoneauth caches the catalog as long as the token. So drop
-                # both, because the operator may correct the catalog.
+                # the catalog and the token, because the operator may correct the catalog.
                 self._adapter.invalidate()
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
             raise self._held_by(answers.failure(f"{method} {path}", error), headers) from error
@@ -338,6 +344,6 @@ def _parsed(reply: Reply, parse: Callable[[object], T]) -> T:
         message = error.message if error.status is not None else f"{request}: {error.message}"
         kind = type(error)
     # The error from ``parse`` has a traceback, which keeps the variables of every function that the error passed. These
-    # variables contain the answer's text and the parsed JSON. So a new error is raised here, which keeps neither.
+    # variables contain the answer's text and the parsed JSON. So a new error without this traceback is raised here.
     del reply
     raise kind(message, status=status, request_id=request_id)

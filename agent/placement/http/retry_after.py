@@ -16,11 +16,11 @@ from agent.timing.backoff import grown_s
 
 #: The longest time for which the client obeys a Retry-After, because a misconfigured proxy may request hours.
 HOLD_CAP_S = 600.0
-#: Each host waits up to a quarter longer than requested, by a random part. A whole fleet may get the same Retry-After,
-#: and without this spread all hosts would send again at the same moment.
+#: Each host waits longer than requested, by a random part of the requested time, at most a quarter. A whole fleet may
+#: get the same Retry-After, and without this spread all hosts would send again at the same moment.
 HOLD_SPREAD = 0.25
-#: The limit in seconds for all waits before repeated GETs in one audit. If a Retry-After requests more seconds than are
-#: left, the GET fails.
+#: The limit in seconds for all waits before repeated GETs in one audit, taken together. If a Retry-After requests more
+#: seconds than remain of this limit, the GET fails.
 WAIT_BUDGET_S = 10.0
 FIRST_WAIT_S = 0.5
 LAST_WAIT_S = 512.0
@@ -44,12 +44,15 @@ def asked_s(retry_after: str | None, date: str | None, now: datetime.datetime) -
 
 
 def hold_s(asked: float, random01: float) -> float:
-    """Return for how many seconds the client sends nothing after a Retry-After of ``asked``; at most HOLD_CAP_S."""
+    """Return the number of seconds for which the client sends nothing; at most HOLD_CAP_S.
+
+    ``asked`` is the number of seconds in Retry-After, ``random01`` a random number between 0 and 1.
+    """
     return min(HOLD_CAP_S, asked * (1.0 + HOLD_SPREAD * random01))
 
 
 def wait_s(asked: float | None, repeat: int, fixed_s: float | None) -> float:
-    """Return the seconds to wait before a request is repeated; ``repeat`` is the number of the repetition.
+    """Return the seconds to wait before repetition number ``repeat`` of a request.
 
     The result is ``asked`` (from Retry-After) if it is not None, else ``fixed_s`` if set, else 0.5, 1, 2 … seconds.
     """

@@ -96,7 +96,7 @@ def canonical_arch(text: str) -> str:
 
 
 def host_question(capabilities: ET.Element) -> str:
-    """Return the argument of baselineCPU for the host's features: the host's ``<cpu>``. Raises SourceInconsistent."""
+    """Return the XML that asks baselineCPU for the host's features: the host's ``<cpu>``. Raises SourceInconsistent."""
     return ET.tostring(_host_cpu_element(capabilities), encoding="unicode")
 
 

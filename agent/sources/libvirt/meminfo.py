@@ -20,7 +20,7 @@ def used_mib(proc_root: Path, memory_mib: int) -> int | None:
 
 
 def parse_used_mib(text: str, memory_mib: int) -> int | None:
-    """Compute the used memory, as used_mib does, from the text of /proc/meminfo; None if the text cannot be right."""
+    """Return the used memory in MiB, computed from the text of /proc/meminfo; None if the text cannot be right."""
     found = dict(_LINE.findall(text))
     if len(found) != 3:
         return None

@@ -1,9 +1,9 @@
 """Provide the functions that all parsers of libvirt's XML use: parse a document; get a child, a text or a number.
 
-Every attribute is a string, and any part may be missing. If a part cannot be parsed, these functions raise
-SourceInconsistent, which names the part. They raise no other exception, even if the text is not XML. A document with a
-DOCTYPE is refused before it is parsed: a DOCTYPE can declare entities, and entities can make the parsed text huge.
-Pure: no I/O.
+Every attribute is a string, and any element or attribute may be missing. If one of them cannot be parsed, these
+functions raise SourceInconsistent, which names the element or attribute. They raise no other exception, even if the
+text is not XML. A document with a DOCTYPE is refused before it is parsed: a DOCTYPE can declare entities, and entities
+can make the parsed text huge. Pure: no I/O.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def optional_number(text: str | None, where: str) -> int | None:
 
 
 def hexadecimal(text: str | None, where: str) -> int:
-    """Return a number that libvirt writes in hexadecimal: PCI ids, such as ``0x1af4``. Raises SourceInconsistent."""
+    """Return a number that libvirt writes in hexadecimal, such as the PCI id ``0x1af4``. Raises SourceInconsistent."""
     stripped = (text or "").strip()
     if _HEX.fullmatch(stripped) is None:
         raise odd(where, f"{text!r} is not a hexadecimal number")

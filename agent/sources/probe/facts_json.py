@@ -1,6 +1,6 @@
-"""Turn the values that stocktake-probe reads itself (not by a command) into JSON and back, with every type checked.
+"""Turn the values that stocktake-probe reads without a command into JSON and back, with every type checked.
 
-The agent trusts no answer: a value of another type, a missing key or an additional key makes the whole answer unusable.
+The agent trusts no answer: a value of a wrong type, a missing key or an additional key makes the whole answer unusable.
 Pure: no I/O.
 """
 
@@ -21,7 +21,10 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """What the probe measured. ``guests_unread``: why the probe knows no disk files of guests; "" if it knows them."""
+    """What the probe measured.
+
+    ``guests_unread`` says why the probe does not know the disk files of guests; "" if the probe knows these files.
+    """
 
     facts: StorageFacts
     guests_unread: str = ""
@@ -74,7 +77,7 @@ def answers_object(virt_type: str, answers: Sequence[DomainAnswer]) -> dict[str,
 def answers_of(
     document: dict[str, Any], questions: Sequence[MachineQuestion], virt_type: str
 ) -> tuple[DomainAnswer, ...]:
-    """Return the answers in an object that the probe sent, in the order of ``questions``. Raises BadMessage.
+    """Return the answers that the probe sent in ``document``, in the order of ``questions``. Raises BadMessage.
 
     The result may be shorter than ``questions``: if libvirt's error would be the same for every further question, the
     probe asks no more questions.
