@@ -178,8 +178,8 @@ def run_heal(task: AuditTask, wanted: Prepared) -> tuple[Healed, ...]:
 def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Proven) -> tuple[Healed, ...]:
     """Carry out the plan's actions.
 
-    An action is refused if another client has changed the provider tree since the plan was made. Changes by
-    earlier actions of the plan do not count.
+    An action is refused if another client has changed the provider tree since the plan was made. Changes by earlier
+    actions of the plan do not count.
     """
     healed: list[Healed] = []
     tree = wanted.tree

@@ -65,7 +65,9 @@ def read_report_text(run_dir: str) -> str:
 
 
 def text_of_file(path: str, most: int = -1) -> str:
-    """Return the first ``most`` characters of a report file, or all for -1. The errors do not name the path.
+    """Return the first ``most`` characters of a report file, or the whole text if ``most`` is -1.
+
+    The errors do not name the path.
 
     Raises SourceUnavailable (its cause is the OSError), or SourceInconsistent if the file is not UTF-8.
     """

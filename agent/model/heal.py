@@ -50,9 +50,9 @@ class HealAction:
 class ProviderChange:
     """The whole inventory of one provider ``before`` and ``after`` a reshape; None if the provider does not exist then.
 
-    A plan contains no provider generations, because every scheduled instance raises the root provider's generation. The
-    plan's digest covers these fields, so it would change moments after the operator has seen the plan. The module that
-    executes the plan reads the generations.
+    The plan contains no provider generations: the module that executes the plan reads the generations. Every scheduled
+    instance raises the generation of the root provider. With generations, the plan's digest would therefore change
+    moments after the operator has seen the plan.
     """
 
     uuid: str

@@ -145,7 +145,7 @@ def _shown_bytes(character: str) -> int:
 
 
 def _with_short_command(fields: Mapping[str, object], limit: int) -> Mapping[str, object]:
-    """Return the fields with a short command in ``fix``, if the command there takes more than ``limit`` bytes.
+    """Return the fields. If the command in ``fix`` takes more than ``limit`` bytes, a short command replaces it.
 
     The short command prints the finding with all its commands.
     """
@@ -166,7 +166,7 @@ def _ordered(fields: Mapping[str, object]) -> list[_Pair]:
 def _most_important(pairs: Sequence[_Pair], room: int) -> list[str]:
     """Return the texts of the fields that fit into ``room`` bytes, and a text that counts the omitted fields.
 
-    Every value is cut to the smallest limit in ``_TIGHTER``.
+    Each value is cut to the smallest limit in ``_TIGHTER``, unless its field is in ``_WHOLE``.
     """
     texts = {pair.name: pair.text(_TIGHTER[-1]) for pair in pairs}
     others = [name for name in texts if name not in {*FIRST, *LAST}]

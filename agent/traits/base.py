@@ -59,7 +59,10 @@ def emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
-    """Return the domain capabilities of the host's architecture; None while one of the two is unknown."""
+    """Return the domain capabilities of the host's architecture.
+
+    Return None if the domain capabilities are unknown, or if the architecture is unknown.
+    """
     answer = capabilities(snapshot)
     if answer is None or answer.domain is None or not answer.host_cpu.arch:
         return None
@@ -67,7 +70,7 @@ def host_emulators(snapshot: Snapshot) -> tuple[DomainCapabilities, ...] | None:
 
 
 def wish_of_emulators(answers: Mapping[str, bool], snapshot: Snapshot) -> Wish:
-    """Return the wish of ``wish_of``; it clears no trait while libvirt's answer about a machine type is missing.
+    """Return the wish of ``wish_of``, but clear no trait if libvirt's answer about a machine type is missing.
 
     That machine type may have the feature, so the trait may be right.
     """

@@ -1,7 +1,7 @@
 """Read how an operator reaches the sources by hand: URLs, hosts and ports without credentials.
 
-The remedies of a finding contain commands with these values. A value that is missing or
-malformed becomes None: the remedy then has no command, and a check of the configuration reports the option.
+The remedies of a finding contain commands with these values. A value that is missing or malformed becomes None: the
+remedy then has no command, and a check of the configuration reports the option.
 """
 
 from __future__ import annotations
