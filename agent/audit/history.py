@@ -1,8 +1,8 @@
 """Load and save the history of findings, and merge what another process of this host has saved meanwhile.
 
 A process loads the history once. Each later audit checks whether another process (a command, or the daemon) has saved
-the history since. If only times changed in the history, an audit does not write the file. The times of the last audit
-are in report.json (agent/host_files).
+the history since. If only times changed in the history, an audit does not write the file, unless it is the first audit
+of its process or an earlier change is not saved yet. The times of the last audit are in report.json (agent/host_files).
 """
 
 from __future__ import annotations

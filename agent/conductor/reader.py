@@ -136,9 +136,10 @@ class ConductorState:
     def _guest_rows(
         self, questions: Questions, host: str, consumers: frozenset[str], nodes: tuple[Row, ...]
     ) -> CellRows:
-        """Return the rows of the host's migrations, of instances, and of the instances' boot disks.
+        """Return the rows of migrations, finished evacuations, instances, and the instances' boot disks.
 
-        The instances are those on the host, those in ``consumers``, and those that a migration row names.
+        The migrations are those of the host, and those whose uuid is in ``consumers``. The instances are those on the
+        host, those in ``consumers``, and those that a migration or a finished evacuation names.
         """
         here = questions.instances(host)
         names = texts((row for row in nodes if row["host"] == host), "hypervisor_hostname") | texts(here, "node")

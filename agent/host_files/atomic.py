@@ -1,8 +1,8 @@
-"""Write a small file atomically: a reader sees either the whole new text or the whole old text, even after a power cut.
+"""Write a small file atomically: a reader sees the whole new text or the state before, even after a power cut.
 
-The text is first written to a temporary file in the same folder. The temporary file's name contains the pid, so two
-processes that write the same file use different temporary files. A killed process leaves its temporary file behind;
-``sweep`` removes that file at the agent's next start.
+The state before is the whole old text, or no file. The text is first written to a temporary file in the same folder.
+The temporary file's name contains the pid, so two processes that write the same file use different temporary files. A
+killed process leaves its temporary file behind; ``sweep`` removes that file at the agent's next start.
 """
 
 from __future__ import annotations

@@ -100,10 +100,7 @@ def parse_providers(body: object) -> tuple[Provider, ...]:
 
 
 def parse_provider(body: object) -> Provider:
-    """Parse one provider from an answer of ``GET /resource_providers`` or ``POST /resource_providers``.
-
-    ``GET`` needs microversion 1.14 or later, ``POST`` 1.20 or later.
-    """
+    """Parse one provider from an answer of ``GET /resource_providers`` (1.14) or of ``POST`` to it (1.20)."""
     found = _object(body, "provider")
     parent = found.get("parent_provider_uuid")
     if parent is not None and not (isinstance(parent, str) and parent):
@@ -225,11 +222,9 @@ def parse_allocations(body: object, provider_uuid: str, most: int) -> Allocation
 
 
 def parse_consumer(body: object, consumer_uuid: str, written: Written | None = None) -> ConsumerRecord:
-    """Parse the answer to ``GET /allocations/{consumer}``. Needs microversion 1.28 or later.
+    """Parse the answer to ``GET /allocations/{consumer}`` (1.28).
 
-    Microversion 1.38 added the consumer's type. ``written`` says when Placement last wrote the allocations; the caller
-    takes it from the answer's headers.
-
+    Microversion 1.38 added the consumer's type. ``written`` is from the answer's headers: the time of the last write.
     If the consumer does not exist, Placement answers 200 without allocations; the record then has no generation.
     """
     found = _object(body, "consumer")

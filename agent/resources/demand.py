@@ -4,10 +4,11 @@ The rules are those of nova/scheduler/utils.py:ResourceRequest. DISK_GB = root (
 rounded up to GiB. Dedicated CPUs are PCPU. Each label of persistent memory has a class. A guest with encrypted memory
 takes one MEM_ENCRYPTION_CONTEXT.
 
-An extra spec ``resources:X=N`` replaces the amount of class X that the flavor would request without the spec. N=0
-removes the class. The spec may also be in a numbered or named group (``resources1:X=N``, ``resources_NAME:X=N``). The
-amounts of a class in all groups are added up. Zero amounts are left out. Requests of an image, a port or a device
-profile are not part of a flavor.
+An extra spec ``resources:X=N`` replaces the flavor's own number for VCPU, MEMORY_MB or DISK_GB, and N=0 removes the
+class. With a spec for PCPU, the flavor's own VCPU do not count. But the amounts of ``hw:cpu_policy`` and ``hw:pmem``
+replace those of such a spec, and ``hw:mem_encryption`` adds one context. The spec may also be in a numbered or named
+group (``resources1:X=N``, ``resources_NAME:X=N``). The amounts of a class in all groups are added up. Zero amounts are
+left out. Requests of an image, a port or a device profile are not part of a flavor.
 """
 
 from __future__ import annotations

@@ -51,8 +51,9 @@ class FindingChange:
 class ReportedFinding:
     """A finding as last reported.
 
-    ``reported_at`` is the time of the last report, in monotonic seconds. No change is reported for ``gap_s`` seconds
-    after that time. ``quiet``: the finding appears so often that its last appearance was not reported.
+    ``reported_at`` is the time of the last report, in monotonic seconds; if ``quiet``, the time of the appearance. For
+    ``gap_s`` seconds after that time, no change is reported except that the finding is gone. ``quiet``: the finding
+    appears so often that its last appearance was not reported. The end of a quiet finding is not reported either.
     """
 
     seen: SeenFinding

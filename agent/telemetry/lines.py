@@ -37,7 +37,7 @@ def counted(counts: tuple[tuple[str, int], ...]) -> tuple[str, ...]:
 
 
 def speaks(newest: tuple[int, int]) -> Line:
-    """Return the line with Placement's newest microversion, its optional features, and the features that it lacks."""
+    """Return the line with Placement's newest microversion, and with the optional features that it has and lacks."""
     uses, lacks = optional_features(newest)
     fields = {"microversions_up_to": spoken(newest), "uses": uses, "lacks": lacks}
     return Line(event=events.PLACEMENT_SPEAKS, fields=fields)

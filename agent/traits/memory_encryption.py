@@ -35,8 +35,8 @@ _OF_GUESTS = OF_EMULATORS | {Part.HOST_CPU}
 class EncryptionModel:
     """One kind of memory encryption.
 
-    ``contexts`` is the number of guests that can use this kind at the same time. It is 0 if the host does not support
-    the kind.
+    ``contexts`` is the number of guests that can use this kind at the same time. It is 0 if no guest can use the kind,
+    or if the number is unknown.
     """
 
     name: str
@@ -108,9 +108,9 @@ def _guests_unknown_because(host: HostFacts, having: Sequence[DomainCapabilities
 
 
 def _limits(host: HostFacts) -> SevLimits | None:
-    """Return the limits of SEV guests; None if the host has no SEV.
+    """Return the limits of SEV guests; None if SEV is off in the kernel, or if libvirt reports SEV for no machine type.
 
-    All machine types have the same limits, so this function returns those of the first machine type.
+    All machine types have the same limits, so this function returns those of the first machine type with SEV.
     """
     if not host.kernel_flag("kvm_amd/sev"):
         return None

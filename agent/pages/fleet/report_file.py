@@ -38,8 +38,8 @@ SPREAD_CODE = "consumer-on-several-providers"
 #: For each host the page lists at most this many consumers, orphaned providers and nodes, and volumes and files that do
 #: not belong to the cloud. It only counts the others.
 MOST_LISTED = 50
-#: For each host the page also lists at most this many of the newest findings, and of the consumers with the most VCPU
-#: and PCPU.
+#: Of each host's report, at most this many of the newest findings are kept, and of the consumers with the most VCPU and
+#: PCPU. The page's tables of these are about all hosts together.
 MOST_NEWEST = 12
 MOST_LARGEST = 10
 #: The maximum number of characters of a text from a report; longer texts are cut.

@@ -27,8 +27,8 @@ from agent.sources.storage import lvm_json
 # One read runs the pair vgs and lvs at most this number of times. If a volume changes between the two commands, their
 # reports contradict each other, and the source runs both commands again.
 READS = 3
-# The maximum number of runs of one command. The source runs a command again only if a signal ended the command: after a
-# SIGSEGV of vgs, the next run worked (bug 1931710).
+# Each time the source runs a command, it tries up to this number of times. It tries again only if a signal ended the
+# command: after a SIGSEGV of vgs, the next run worked (bug 1931710).
 RUNS = 2
 # The seconds to wait after SIGKILL: a child that has not ended by then hangs in the kernel on a dead device.
 _REAP_S = 1.0
