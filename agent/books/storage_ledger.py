@@ -105,7 +105,7 @@ def _row(group: VolumeGroup, part: _Part, by_path: Mapping[str, OwnedVolume], in
 
 
 def _parts(volumes: Sequence[Volume], fills: Mapping[str, ThinPool]) -> Iterator[_Part]:
-    """Yield the bytes of each volume. The data of a thin pool is divided among the pool's thin volumes."""
+    """Yield how many bytes each volume uses. The bytes in use of a thin pool are divided among its thin volumes."""
     by_name = {volume.name: volume for volume in volumes}
     thin: dict[str, list[Volume]] = defaultdict(list)
     data: dict[str, int] = defaultdict(int)

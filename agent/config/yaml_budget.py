@@ -31,9 +31,9 @@ def check_parts(path: str, root: Any) -> None:  # noqa: ANN401 - yaml has no typ
     """Raise ConfigError if the document has too many nodes, RecursionError if the document contains itself."""
     parts = _parts(root, {})
     if parts > MOST_PARTS:
-        amount = f"{parts} parts" if parts < 10**12 else "more than 10^12 parts"
+        amount = f"{parts} values" if parts < 10**12 else "more than 10^12 values"
         raise ConfigError(
-            f"{path}: the file has {amount} once its aliases are followed; the limit is {MOST_PARTS}: use fewer aliases"
+            f"{path}: with its aliases replaced, the file has {amount}; the limit is {MOST_PARTS}: use fewer aliases"
         )
 
 

@@ -85,8 +85,8 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
 
 def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:
     words = (
-        "the agent created this consumer when this host's provider had another uuid, and never removes the consumer: "
-        "remove the consumer's allocations if no host's provider has that other uuid now"
+        "the agent created this consumer for an earlier uuid of this host's provider. The agent will never remove the "
+        "consumer. Remove the consumer's allocations if no host's provider has the earlier uuid now"
     )
     return (by_hand(words, delete_allocations(consumer)),)
 

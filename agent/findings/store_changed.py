@@ -42,7 +42,7 @@ def _find(audit: AuditFacts) -> Findings:
 def _expected(audit: AuditFacts, doubt: StoreDoubt) -> str:
     if doubt.before is not None:
         before = f"{_gib(doubt.before.size_bytes)}, {where(doubt.before)}"
-        return f"{name_of(doubt.now)} is unchanged in size and identity: {before}"
+        return f"{name_of(doubt.now)} is the same store as before, with the same size: {before}"
     recorded = audit.snapshot.recorded_inventory("DISK_GB")
     total = recorded.total if recorded else 0
     return (

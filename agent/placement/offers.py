@@ -36,8 +36,8 @@ from agent.placement.sharing import SHARES, sharing_providers
 #: A class that all hosts have. One request for candidates for one unit of this class returns the used amounts of every
 #: host that has one unit free.
 EVERY_HOST_HAS = "VCPU"
-#: The maximum number of requests in one read of the cloud that each ask about one provider. A server answers about a
-#: hundred such requests per second.
+#: While the cloud is read, the agent sends at most this number of requests about single providers. A server answers
+#: about a hundred such requests per second.
 MOST_READS = 5000
 #: The number of providers after which ``report`` receives the next progress line.
 PROGRESS_EVERY = 500

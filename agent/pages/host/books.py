@@ -155,8 +155,8 @@ def _class_of(row: InventoryRow) -> str:
 def _offered(rows: Sequence[InventoryRow], amount_of: Callable[[Inventory], int]) -> float | None:
     """Return the sum of (amount x allocation ratio) over the inventories of ``rows``; None if ``rows`` is empty.
 
-    ``amount_of`` returns the amount of an inventory, such as its total. For each row, the recorded inventory counts, or
-    the wanted inventory if Placement has none.
+    ``amount_of`` returns the amount of an inventory, such as its total. The function uses the
+    inventory that Placement has for the row; if Placement has no inventory, the inventory that the agent wants.
     """
     return sum(amount_of(each) * each.allocation_ratio for each in _shown(rows)) if rows else None
 
