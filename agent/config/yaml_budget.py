@@ -33,7 +33,8 @@ def check_parts(path: str, root: Any) -> None:  # noqa: ANN401 - yaml has no typ
     if parts > MOST_PARTS:
         amount = f"{parts} values" if parts < 10**12 else "more than 10^12 values"
         raise ConfigError(
-            f"{path}: the file has {amount} after its aliases are replaced; the limit is {MOST_PARTS}: use fewer aliases"
+            f"{path}: the file has {amount} after its aliases are replaced; the limit is {MOST_PARTS}: use fewer "
+            "aliases"
         )
 
 
