@@ -23,6 +23,7 @@ from agent.repairs.base import (
     StartedBy,
     allocations_of,
     healing,
+    not_offered,
     rewritten,
 )
 from agent.repairs.base_cpus import cpus_unclear, guest_differs
@@ -65,18 +66,7 @@ def _problem(scene: Scene, instance: Instance, rows: tuple[Row, ...]) -> str | N
     if any(row.provider_key != ROOT for row in rows):
         return "a child provider has part of the allocation"
     every = [row for row in scene.rows if row.key == rows[0].key]
-    return cpus_unclear(scene, instance, every) or guest_differs(rows) or _not_offered(scene, rows)
-
-
-def _not_offered(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    root = scene.snapshot.observed_root
-    offered = {inventory.resource_class for inventory in root.inventories} if root else set()
-    absent = sorted({row.resource_class for row in rows if row.promised} - offered)
-    return (
-        f"this host's provider offers no {', '.join(absent)}, so the allocation may belong to another provider"
-        if absent
-        else None
-    )
+    return cpus_unclear(scene, instance, every) or guest_differs(rows) or not_offered(scene, rows)
 
 
 def _moves(state: NovaState, instance: Instance) -> bool:

@@ -27,6 +27,7 @@ from agent.repairs.base import (
     allocations_of,
     amounts_text,
     healing,
+    not_offered,
     rewritten,
 )
 from agent.repairs.base_cpus import cpus_unclear
@@ -90,14 +91,7 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
         )
     if any(row.provider_key != ROOT for row in rows):
         return "part of the allocation belongs on a child provider"
-    root = scene.snapshot.observed_root
-    offered = {i.resource_class for i in root.inventories} if root else set()
-    absent = sorted({row.resource_class for row in rows if row.promised} - offered)
-    return (
-        f"this host's provider offers no {', '.join(absent)}, so the allocation may belong to another provider"
-        if absent
-        else None
-    )
+    return not_offered(scene, rows)
 
 
 REPAIR = Repair(code="allocation-missing", beside_nova=BesideNova.AGENT, needs=THREE_BOOKS, propose=_propose)

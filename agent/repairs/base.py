@@ -226,6 +226,18 @@ def allocations_of(record: ConsumerRecord, amounts: Mapping[tuple[str, str], int
     )
 
 
+def not_offered(scene: Scene, rows: tuple[Row, ...]) -> str | None:
+    """Return a reason to decline if the root provider lacks a class that nova's database has in ``rows``, else None."""
+    root = scene.snapshot.observed_root
+    offered = {inventory.resource_class for inventory in root.inventories} if root else set()
+    absent = sorted({row.resource_class for row in rows if row.promised} - offered)
+    return (
+        f"this host's provider offers no {', '.join(absent)}, so the allocation may belong to another provider"
+        if absent
+        else None
+    )
+
+
 def amounts_text(allocations: Iterable[Allocation]) -> str:
     """Return the amounts as text: "8 VCPU, 8192 MiB of MEMORY_MB"; "nothing" without amounts."""
     return ", ".join(with_class(a.resource_class, a.amount) for a in allocations) or "nothing"

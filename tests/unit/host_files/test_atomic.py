@@ -71,6 +71,7 @@ def test_the_cleanup_of_a_path_removes_only_temporary_files_of_dead_processes(tm
 
 def test_the_cleanup_of_temporary_files_ignores_a_missing_folder(tmp_path):
     sweep(str(tmp_path / "none" / "report.json"))
+    assert os.listdir(tmp_path) == []
 
 
 def test_the_replacement_of_a_file_leaves_no_temporary_file(tmp_path):
