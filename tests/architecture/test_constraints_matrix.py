@@ -65,7 +65,8 @@ def test_the_library_table_shows_test_results_for_each_openstack_release():
 
 
 @pytest.mark.parametrize("markers", [(BEGIN, END), (version_matrix.BEGIN, version_matrix.END)])
-def test_updating_a_table_replaces_only_the_text_between_its_markers(markers):
+def test_a_table_update_keeps_the_text_outside_its_markers(markers):
+    """A tool writes a new table between two markers in README.md, and keeps the text before and after them."""
     begin, end = markers
     text = f"before {begin} old {end} after"
     assert between(text, begin, end, "new") == f"before {begin}\n\nnew\n\n{end} after"

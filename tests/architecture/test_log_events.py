@@ -7,7 +7,8 @@ from tests.rigs.source_tree import agent_modules, parse
 METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 
 
-def test_log_events_are_never_passed_directly_to_a_logger_method():
+def test_no_code_passes_a_log_event_directly_to_a_logger():
+    """The agent never calls logger.info(events.X) or the like: each event names its own logger and level."""
     direct = []
     for name, path in agent_modules().items():
         for node in ast.walk(parse(path)):

@@ -36,7 +36,8 @@ FILES = {str(path.relative_to(ROOT)): path for path in _files() if path.suffix n
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_repository_files_contain_no_paths_or_host_names_of_the_build_machine(kind: str):
+def test_no_repository_file_names_the_build_machine(kind: str):
+    """No text file contains a private folder, a package mirror or a registry host of the machine that built it."""
     found = [
         f"{name}:{number}: {line.strip()[:100]}"
         for name, path in FILES.items()

@@ -33,7 +33,8 @@ def test_equal_random_seeds_produce_equal_event_histories():
     assert events_of(7, 50)[-1].verb == "quiet"
 
 
-def test_shrinking_a_failing_event_list_keeps_only_the_events_that_matter():
+def test_a_failing_event_list_is_reduced_to_the_needed_events():
+    """After a random test fails, the test rig reduces the list of events to those that the failure needs."""
     events = [Event("step", number) for number in range(40)]
     needed = {events[3], events[17]}
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]

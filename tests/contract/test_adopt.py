@@ -128,7 +128,8 @@ def test_adopt_restores_the_provider_uuid_of_a_reinstalled_host(host):
     assert host.own_file.read_text() == text
 
 
-def test_undo_removes_the_compute_id_file_that_adopt_created(host):
+def test_undo_removes_the_compute_id_file_made_by_adopt(host):
+    """`stocktake adopt` creates a missing compute_id file, and `stocktake undo` then deletes the file."""
     provider(host, host.agent.name, host.agent.provider_uuid)
     (host.agent.folder / "compute_id").unlink()
     assert host.adopted()[0] == 4

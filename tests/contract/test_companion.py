@@ -405,8 +405,11 @@ def test_an_agent_that_replaces_nova_compute_waits_while_the_database_is_down(pl
 
 
 @pytest.mark.root
-def test_an_agent_beside_nova_compute_allocates_disk_for_unknown_lvm_volumes(placement, host, door, tmp_path):
-    """A companion counts a volume that the operator made by hand, on a real volume group."""
+def test_a_companion_allocates_disk_for_a_hand_made_volume(placement, host, door, tmp_path):
+    """An agent beside nova-compute allocates DISK_GB for an LVM volume that an operator made by hand.
+
+    The agent removes the allocation after the volume is gone.
+    """
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:
         options = {"libvirt": {"images_type": "lvm", "images_volume_group": rig.name}}

@@ -676,7 +676,11 @@ def test_s162_heal_corrects_the_project_and_user_of_a_consumer(host):
     assert host.allocations(consumer)["project_id"] == PROJECT
 
 
-def test_s163_audit_exits_3_on_findings_and_heal_exits_4_after_changes(host):
+def test_s163_audit_exits_3_on_findings_and_heal_exits_4(host):
+    """`stocktake audit` exits with 3 if it has findings, and `stocktake heal` with 4 after a change.
+
+    After the repair, both commands exit with 0.
+    """
     held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
     host.allocate("i1", here=held)
     consumer = host.allocate("gone", here=HELD)

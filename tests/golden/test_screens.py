@@ -149,7 +149,7 @@ def test_a_screen_fits_the_terminal_width_except_for_commands_that_users_copy(na
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_narrow_screen_marks_each_word_that_was_cut(name: str, width: int) -> None:
-    """A word stays whole; a uuid may become its first 8 digits, and a name or a long text may be cut with a mark."""
+    """A name or text that does not fit is cut with a mark; only a uuid may be cut to 8 digits without a mark."""
     whole = set(drawn(SCREENS[name]).split())
     short = {uuid[:8] for word in whole for uuid in UUID.findall(word)}
     words = set(LEFT_OUT.sub("", drawn(SCREENS[name], Look(width=width))).split())

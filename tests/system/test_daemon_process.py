@@ -73,7 +73,8 @@ def test_invalid_arguments_end_the_agent_with_exit_code_127(agent, arguments):
         ("use_json = true", "colour = blue", "colour"),
     ],
 )
-def test_an_invalid_configuration_is_reported_with_exit_code_78(agent, old, new, named, once):
+def test_an_invalid_configuration_ends_the_agent_with_78(agent, old, new, named, once):
+    """stocktake-agent names the invalid section, option or value on stderr, exits with 78 and writes no report."""
     agent.conf.write_text(agent.conf.read_text().replace(old, new))
     answer = agent.run("--config-file", str(agent.conf), *once)
     assert answer.returncode == 78
@@ -241,7 +242,8 @@ def test_a_failed_placement_write_is_retried_even_without_periodic_audits(agent,
     placement.delete_provider(agent.report()["provider_uuid"])
 
 
-def test_the_daemon_continues_without_libvirt_and_logs_that_libvirt_is_lost(agent):
+def test_the_daemon_keeps_running_if_libvirt_is_unreachable(agent):
+    """libvirt's socket does not exist; the daemon logs `source lost`, reports a finding and keeps running."""
     agent.configure(uri="qemu+unix:///system?socket=/nonexistent/socket")
     agent.start()
     (lost,) = agent.until_logged("source lost")

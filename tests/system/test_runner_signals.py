@@ -207,7 +207,8 @@ def test_sighup_reloads_the_settings_and_clears_caches(daemon):
     assert abs(time.monotonic_ns() / 1000 - usec) < 60e6
 
 
-def test_sighup_during_an_audit_applies_new_settings_after_the_audit(daemon):
+def test_sighup_during_an_audit_takes_effect_after_the_audit(daemon):
+    """The running audit keeps the old settings; the daemon then starts another audit with the new settings."""
     daemon.start("audit start-up", audit_s=0.7, label="old")
     daemon.set(label="new")
     daemon.send(signal.SIGHUP)
@@ -269,7 +270,8 @@ def test_the_daemon_exits_with_1_after_a_failed_start(daemon):
     assert "agent start failed" in daemon.log()
 
 
-def test_a_daemon_that_receives_sigterm_before_its_main_loop_exits_with_0(daemon):
+def test_sigterm_during_start_ends_the_daemon_with_code_0(daemon):
+    """SIGTERM arrives just before the daemon enters its main loop; the exit code is still 0."""
     daemon.start(None, term_before_start=True)
     assert daemon.ended() == 0
 

@@ -91,7 +91,8 @@ def test_a_command_sends_placement_no_request_if_the_host_uuid_is_unreadable(hid
 
 
 @pytest.mark.parametrize("command", [("journal",), ("adopt",), ("adopt", "--store")], ids=" ".join)
-def test_a_command_without_root_rights_exits_2_if_its_files_are_unreadable(host, command):
+def test_journal_and_adopt_exit_2_if_state_dir_is_unreadable(host, command):
+    """A user who may not read the state directory runs the command; stderr says to run the command as root."""
     ended = run(host, *command, "-f", "json")
     assert (ended.returncode, ended.stderr) == (2, said(host))
     assert json.loads(ended.stdout)["error"]["kind"] == "permission"

@@ -326,7 +326,8 @@ def test_the_error_for_an_unreachable_keystone_omits_the_password(tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
-def test_the_error_for_a_wrong_endpoint_path_names_endpoint_override(rest, tmp_path):
+def test_the_error_for_a_wrong_url_names_endpoint_override(rest, tmp_path):
+    """The path of Placement's URL is wrong; the error says to check endpoint_override or the catalog's URL."""
     client = client_of(tmp_path, f"{rest.server.url}/nowhere")
     with pytest.raises(PlacementUnavailable) as raised:
         listed(client)

@@ -99,6 +99,7 @@ def test_the_volume_group_for_images_is_used_only_if_guest_disks_are_in_lvm(tmp_
 
 @pytest.mark.parametrize("name", ["-a", "a b", "..", ".", "a/b", "ü", "x" * 128])
 def test_an_invalid_volume_group_name_is_rejected(tmp_path, name):
+    """The configuration error quotes the invalid name and the option [lvm] volume_groups."""
     (problem,) = problems_of(tmp_path, f"[lvm]\nvolume_groups = good,{name}\n")
     assert problem == f"[lvm] volume_groups = good,{name}: {name!r} is not a valid name of a volume group"
 

@@ -58,7 +58,8 @@ def test_a_finding_about_changed_disk_storage_depends_on_file_system_data():
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 
 
-def test_a_finding_about_volumes_without_an_allocation_depends_on_lvm_data():
+def test_a_finding_about_an_unallocated_volume_needs_lvm_data():
+    """The finding about an LVM volume without an allocation needs data from LVM, Placement, nova and libvirt."""
     root = facts.root(facts.inventory("DISK_GB", 1))
     world = facts.snapshot(
         lvm=facts.group(20, facts.volume("v", 2)), placement=facts.view(provider=root, typed_consumers=True)

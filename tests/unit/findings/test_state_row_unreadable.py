@@ -39,7 +39,8 @@ def test_an_unreadable_nova_row_is_reported_with_its_consumer():
     assert found.severity is Severity.WARNING
 
 
-def test_an_unreadable_nova_row_does_not_affect_other_consumers():
+def test_an_invalid_nova_row_affects_only_its_own_instance():
+    """One instance has no flavor in nova's database; the agent still checks the other instance."""
     verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 

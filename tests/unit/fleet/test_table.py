@@ -53,7 +53,8 @@ def test_the_table_shows_a_question_mark_if_the_leaked_amount_is_unknown(leaked,
         (amounts(0.5, -1, 0), "0/-1/0"),
     ],
 )
-def test_free_amounts_are_rounded_down_and_unknown_free_amounts_are_marked(resources, text):
+def test_free_amounts_are_rounded_down_or_marked_as_unknown(resources, text):
+    """The table of hosts shows free VCPUs, memory and disk in whole units, and `?` for an unknown amount."""
     assert cells(clean(resources=resources)).free == text
 
 

@@ -13,7 +13,8 @@ def test_the_ancestors_of_a_provider_are_listed_from_its_parent_up_to_the_root()
     assert ancestors("root", parents) == ()
 
 
-def test_the_list_of_ancestors_ends_if_a_parent_provider_is_unknown():
+def test_the_list_of_ancestors_ends_at_an_unknown_provider():
+    """The list has a provider's known ancestors in Placement, and ends where a parent is unknown."""
     assert ancestors("b", {"b": "a", "a": "nobody"}) == ("a",)
     assert ancestors("nobody", {"a": None}) == ()
 

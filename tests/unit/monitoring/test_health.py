@@ -122,6 +122,7 @@ def test_a_check_that_does_not_pass_gives_the_reason_in_at_most_300_characters()
     assert "output" not in found["checks"]["libvirt"]
 
 
-def test_findings_never_change_the_health_status():
+def test_findings_do_not_change_the_health_status():
+    """The agent's health status is still `pass` after an audit that reported findings."""
     assert REPORT.findings
     assert checks(after(report()))[0] == Status.PASS.value

@@ -183,7 +183,8 @@ def test_s14_a_stopped_failed_or_shelved_instance_is_counted_like_an_active_one(
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used, found.running_vms) == (128, 1, 1, 1)
 
 
-def test_s15_memory_usage_comes_from_the_flavor_and_not_from_column_memory_mb():
+def test_s15_memory_usage_comes_from_the_flavor():
+    """The agent takes an instance's memory from the flavor, even if column instances.memory_mb differs."""
     assert used(rows_of(row(memory_mb=4096, vcpus=16, root_gb=500)))[0] == 128
 
 

@@ -86,7 +86,8 @@ def test_consumers_with_the_highest_generation_are_read_first_in_each_round():
     assert order == ["c", "d", "a", "b", "c", "d", "a", "b"]
 
 
-def test_new_consumers_do_not_delay_the_rereading_of_known_consumers():
+def test_new_consumers_do_not_delay_reads_of_known_consumers():
+    """The agent reads a new Placement consumer at once, and still rereads a known consumer in the same audit."""
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1})
     _, asked = looked(first, {"a": 1, "b": 1, "c": 1}, unsuspicious_reads=1)
     assert asked == ["c", "a"]

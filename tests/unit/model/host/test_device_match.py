@@ -61,7 +61,8 @@ def test_the_devname_field_matches_a_network_device_and_its_virtual_functions():
     assert addresses({"devname": "eno1"}, devices=(named_by_child,)) == [BOTH[0]]
 
 
-def test_a_pci_domain_of_more_than_16_bits_matches_no_device_spec_entry():
+def test_a_device_with_a_long_pci_domain_is_not_matched():
+    """A PCI domain of more than 16 bits, as in 10000:81:00.0, matches no entry of [pci] device_spec."""
     assert addresses({}, devices=(device("10000:81:00.0"), device("00ff:81:00.0"))) == ["00ff:81:00.0"]
 
 

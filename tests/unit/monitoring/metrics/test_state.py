@@ -119,7 +119,8 @@ def test_volume_metrics_stay_unchanged_while_nova_or_libvirt_is_unreadable(sourc
     assert "stores" not in after(replace(WHOLE, sources=sources(source), storage=unknown)).groups
 
 
-def test_the_size_metric_of_a_volume_group_is_kept_while_lvm_cannot_be_read():
+def test_the_size_of_a_volume_group_is_kept_if_lvm_fails():
+    """The metric store_size_bytes keeps the volume group's last known size while the agent cannot read LVM."""
     files = replace(WHOLE.storage[0], store="/srv", store_bytes=100, size_bytes=100)
     both = replace(WHOLE, storage=(*WHOLE.storage, files))
     later = replace(WHOLE, storage=(replace(files, store_bytes=50, size_bytes=50),), sources=sources("lvm"))

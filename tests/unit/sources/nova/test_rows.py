@@ -565,7 +565,11 @@ def bent_document(draw, document):
 
 
 @given(ANY_ROWS)
-def test_random_rows_are_either_read_or_rejected_as_inconsistent(rows):
+def test_random_nova_rows_are_read_or_rejected(rows):
+    """Damaged rows of nova's database are read or rejected with SourceInconsistent; no other error is raised.
+
+    An instance without a readable flavor is listed as unreadable.
+    """
     try:
         result = state_from_rows("cmp1", rows)
     except SourceInconsistent:
