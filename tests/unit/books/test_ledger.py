@@ -149,8 +149,8 @@ def test_expected_usage_is_taken_from_libvirt_domains_if_nova_is_not_read():
     }
 
 
-def test_promised_amounts_are_unknown_without_nova_and_libvirt():
-    """The agent has no source of nova data and cannot read libvirt, so nova's amounts are unknown, not zero."""
+def test_instance_amounts_are_unknown_without_nova_and_libvirt():
+    """The agent reads no nova data and cannot read libvirt, so the amounts of instances are unknown, not zero."""
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()

@@ -50,8 +50,8 @@ def test_the_source_of_nova_data_is_closed_at_the_end_of_the_with_statement(tmp_
         state.read("h", frozenset(), Deadline.after(5))
 
 
-def test_only_a_command_remembers_sources_that_did_not_answer(tmp_path):
-    """A `stocktake` command skips such a source in its next audit. The daemon starts each audit without this memory."""
+def test_only_commands_remember_sources_that_did_not_answer(tmp_path):
+    """A `stocktake` command remembers between its audits which sources did not answer; the daemon forgets."""
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     with wire(loaded, Caller()) as wired:
         assert wired.parts.late() is wired.parts.late()

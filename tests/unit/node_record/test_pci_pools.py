@@ -45,11 +45,8 @@ def test_pci_devices_with_equal_properties_are_counted_in_one_pool():
     }
 
 
-def test_s121_a_pci_pool_with_a_network_names_no_provider():
-    """A PCI pool with the tag physical_network names no Placement provider, even if its device has a provider.
-
-    Another pool names its device's provider in the tag rp_uuid.
-    """
+def test_s121_a_pci_pool_with_a_network_has_no_provider_uuid():
+    """A pool of PCI devices with the tag physical_network has no provider uuid, even if its device has a provider."""
     found = pools((device(GPU), *FUNCTIONS), ALL, frozenset(), {GPU: "uuid-1", PF: "uuid-2"})
     assert {pool.address: pool.provider_uuid for pool in found} == {GPU: "uuid-1", PF: None}
     assert record(found[-1])["tags"]["physical_network"] == "net1"

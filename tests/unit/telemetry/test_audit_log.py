@@ -320,8 +320,8 @@ def test_the_version_of_a_nova_service_is_logged_with_its_release(log, version, 
 @pytest.mark.parametrize(
     ("compute", "conductors", "lacks"), [(74, (73, 74), 1), (72, (), 1), (74, (74,), 0), (None, (), 0)]
 )
-def test_the_log_lists_features_missing_in_an_old_nova(log, compute, conductors, lacks):
-    """The agent logs one missing feature if any nova service is older than version 74, and otherwise none."""
+def test_the_log_counts_features_missing_in_an_old_nova(log, compute, conductors, lacks):
+    """The agent logs the number of missing features: 1 if any nova service is older than version 74, else 0."""
     log.audit(replace(REPORT, nova_versions=versions(compute, *conductors)))
     (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
     assert len(line.fields["lacks"]) == lacks
