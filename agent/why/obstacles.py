@@ -204,8 +204,8 @@ def _if_standard(traits: Iterable[str], words: str) -> str:
 
 def _aggregates_missing(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each required set of aggregates if the provider is in no aggregate of the set."""
-    # For the unnumbered group, it is enough if either the provider or its root is in an aggregate of each set. The
-    # obstacles are about that one of the two providers which lacks fewer sets.
+    # The unnumbered group is satisfied if the provider or its root is in an aggregate of each set. If neither is, the
+    # obstacles describe the provider that lacks fewer sets.
     judged = min(judged_for_membership(group, offered, tree), key=lambda o: len(_sets_missing(group, o)))
     name = judged.provider.name
     for choice in _sets_missing(group, judged):

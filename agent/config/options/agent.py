@@ -126,7 +126,8 @@ OPTS = [
         default=3600,
         min=1,
         mutable=True,
-        help="Seconds between two summaries in the log when nothing changes. SIGHUP applies a new value.",
+        help="Seconds between two summaries in the log when nothing changes. With the default, a day without changes "
+        "takes less than 150 lines of log. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "source_deadline",

@@ -135,8 +135,8 @@ FROM_NOVA = [
         "transport_url",
         secret=True,
         help="URL of the message broker, e.g. rabbit://nova:PASSWORD@broker:5672/. If set, the agent reads the "
-        "cloud's state through nova-conductor unless [state] names another source. The daemon also sends messages to "
-        "this broker ([notifications]). A new value needs a restart.",
+        "cloud's state from nova-conductor through this broker, unless [state] names another source. The agent also "
+        "sends its notifications to this broker ([notifications]). A new value needs a restart.",
     ),
     cfg.IntOpt(
         "rpc_response_timeout",

@@ -125,7 +125,7 @@ def _absent(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
     shown = rows[:MOST_LISTED]
     return Table(
         id="absent-hosts",
-        caption=f"{len(shown)} of {hosts(len(rows))} from which no message or report comes",
+        caption=f"{len(shown)} of {hosts(len(rows))} without a current message or report",
         columns=_columns("state", "host", "group", "last audit (UTC)"),
         rows=tuple(
             (
