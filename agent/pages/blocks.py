@@ -36,7 +36,7 @@ class Meaning(Enum):
 
     @property
     def glyph(self) -> str:
-        """The character that stands for this meaning where no colour or pattern is drawn, for example in a table cell."""
+        """The character that stands for this meaning where there is no colour, for example in a table cell."""
         return _GLYPHS[self]
 
     @property
