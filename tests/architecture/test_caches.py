@@ -53,7 +53,8 @@ def caches(module: str, tree: ast.Module) -> set[str]:
     return {f"{module}.{name}" for name in found}
 
 
-def test_every_cache_in_the_code_is_listed_and_every_listed_cache_exists():
+def test_the_list_of_caches_is_complete():
+    """The list CACHES in agent/model/memo.py contains exactly the caches and module-level states of the agent."""
     assert set().union(*(caches(name, parse(path)) for name, path in MODULES.items())) == set(CACHES)
 
 
@@ -74,9 +75,14 @@ def test_every_cache_in_the_code_is_listed_and_every_listed_cache_exists():
     ],
 )
 def test_the_cache_scanner_finds_each_kind_of_cache(source: str):
+    """The scanner finds functools caches, context variables, and module-level values that a function changes."""
     assert caches("m", ast.parse(source)) == {"m.x"}
 
 
 @pytest.mark.parametrize("source", ["x = {}\ndef f(key):\n    return x[key]", "x = []\ndef f(x):\n    x.append(1)"])
-def test_the_cache_scanner_ignores_constants_and_function_arguments(source: str):
+def test_the_cache_scanner_ignores_constants(source: str):
+    """A module-level dict that functions only read is no cache.
+
+    A list that a function gets as an argument is none either.
+    """
     assert caches("m", ast.parse(source)) == set()

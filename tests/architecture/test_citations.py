@@ -75,16 +75,18 @@ def _is_known(cited: str, citing: pathlib.Path) -> bool:
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_files_cited_in_code_and_documents_exist(path: pathlib.Path):
+    """If a comment, a string or a document mentions a .py or .md file, the repository contains this file."""
     assert sorted({cited for cited in PATH.findall(_prose(path)) if not _is_known(cited, path)}) == []
 
 
 @pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_code_and_documents_cite_no_document_outside_the_repository(path: pathlib.Path):
+def test_no_text_cites_unpublished_documents(path: pathlib.Path):
+    """Code and documents cite no chapter of a design document that the repository does not contain."""
     assert OUTSIDE.findall(_prose(path)) == []
 
 
-def test_the_check_of_docstrings_detects_cited_files_that_do_not_exist(tmp_path: pathlib.Path):
-    """It also detects a cited section of a document outside the repository."""
+def test_the_citation_check_detects_missing_files(tmp_path: pathlib.Path):
+    """The check also detects a cited chapter of a design document that the repository does not contain."""
     file = tmp_path / "code.py"
     file.write_text('"""As in agent/stages/heal.py and look.py (design 2.3)."""\n')
     cited = PATH.findall(_prose(file))

@@ -30,31 +30,34 @@ def _lower_bounds() -> dict[str, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("path", CONTRACT)
-def test_each_contract_test_named_in_the_constraints_matrix_exists(path: str):
+def test_contract_tests_of_the_constraints_matrix_exist(path: str):
+    """Every contract test file that tools/constraints_matrix.py lists exists in the repository."""
     assert (ROOT / path).is_file()
 
 
 @pytest.mark.parametrize("series", ERAS)
-def test_the_constraints_file_of_a_release_pins_every_requirement(series: str):
+def test_constraints_files_pin_every_requirement(series: str):
+    """The constraints file of each OpenStack release has an exact version for every package in requirements.txt."""
     assert _lower_bounds().keys() - _pinned(series).keys() == set()
 
 
-def test_requirements_txt_accepts_the_libraries_of_openstack_2025_1():
+def test_requirements_accept_openstack_2025_1_libraries():
+    """No lower bound in requirements.txt is above the library version of OpenStack 2025.1."""
     pinned = _pinned("2025.1")
     above = {name: low for name, low in _lower_bounds().items() if low > pinned[name]}
     assert above == {}
 
 
-def test_setup_cfg_accepts_the_docs_tools_of_openstack_2025_1():
-    """The versions are those of the upper constraints; they do not name myst-parser."""
+def test_setup_cfg_accepts_openstack_2025_1_docs_tools():
+    """setup.cfg asks for no newer sphinx, openstackdocstheme or reno than OpenStack 2025.1 has."""
     of_2025_1 = {"sphinx": _version("8.1.3"), "openstackdocstheme": _version("3.4.1"), "reno": _version("4.1.0")}
     text = (ROOT / "setup.cfg").read_text().replace("    ", "")
     bounds = {_plain(name): _version(low) for name, low in REQUIREMENT.findall(text)}
     assert {name: bounds[name] for name in of_2025_1 if bounds[name] > of_2025_1[name]} == {}
 
 
-def test_the_library_table_shows_test_results_for_each_openstack_release():
-    """A line also shows the version of each library in that release."""
+def test_the_library_table_shows_results_per_release():
+    """Each line has an OpenStack release, its library versions, and whether the project's tests passed."""
     cells = {"unit tests": Cell(7, (), ()), "contract tests": Cell(1, ("a::b",), ())}
     green = LibraryRow("2025.1", cells, versions=versions_in("oslo.config==9.7.2\nos_traits==3.3.0\n"))
     broken = LibraryRow("2025.2", {}, problem="no network")
@@ -72,6 +75,7 @@ def test_a_table_update_keeps_the_text_outside_its_markers(markers):
     assert between(text, begin, end, "new") == f"before {begin}\n\nnew\n\n{end} after"
 
 
-def test_a_table_update_fails_if_the_readme_has_no_markers_around_the_table():
+def test_a_table_update_fails_without_markers():
+    """The tool reports an error if README.md does not have a begin marker and, after it, an end marker."""
     with pytest.raises(ValueError, match="lacks the markers"):
         between(f"before {END} {BEGIN} after", BEGIN, END, "new")

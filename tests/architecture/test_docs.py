@@ -40,16 +40,18 @@ COMMANDS = sorted({command for document in DOCUMENTS for command in _commands(do
 
 
 @pytest.mark.parametrize("code", sorted(rule.code for rule in BUILTIN))
-def test_findings_md_says_how_the_agent_detects_each_finding(code: str):
+def test_findings_md_says_how_each_finding_is_seen(code: str):
+    """A finding is a difference that the agent reports. Each one has a section "How it is seen" in docs/findings.md."""
     assert "**How it is seen.**" in _finding_sections().get(code, "")
 
 
-def test_the_table_in_findings_md_equals_the_output_of_its_generator():
-    """If this fails, run ``tools/make_findings_table.py``."""
+def test_the_table_in_findings_md_is_up_to_date():
+    """The table in docs/findings.md equals the output of tools/make_findings_table.py."""
     assert make_findings_table.rows() in (ROOT / "docs/findings.md").read_text()
 
 
-def test_findings_md_describes_only_existing_finding_codes():
+def test_findings_md_describes_only_existing_findings():
+    """Every section of docs/findings.md describes a finding that the agent can report."""
     assert _finding_sections().keys() <= {rule.code for rule in BUILTIN}
 
 
@@ -59,38 +61,44 @@ def _first_column(document: str, head: str) -> list[str]:
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`([a-z-]+)`", row.split("|")[1])]
 
 
-def test_the_heal_page_lists_every_repair_of_the_heal_command():
+def test_the_heal_page_lists_every_repair():
+    """docs/reference/heal.md lists exactly the findings that `stocktake heal` can repair."""
     assert sorted(_first_column("docs/reference/heal.md", "Finding")) == sorted(repair.code for repair in REPAIRS)
 
 
-def test_configuration_md_lists_the_finding_codes_that_the_daemon_may_repair():
+def test_configuration_md_lists_the_daemons_repairs():
+    """The row of the option `codes` in docs/configuration.md lists exactly the codes that the daemon may repair."""
     row = (ROOT / "docs/configuration.md").read_text().partition("\n| `codes` | ")[2].partition("\n")[0]
     codes = row.partition("any of ")[2].partition(". ")[0]
     assert re.findall(r"`([a-z-]+)`", codes) == sorted(DAEMON_CODES)
 
 
-def test_the_heal_page_lists_the_guards_in_their_order_of_evaluation():
+def test_the_heal_page_lists_the_guards_in_order():
+    """A guard is a rule that stops a repair. docs/reference/heal.md lists all of them in the order of their checks."""
     assert _first_column("docs/reference/heal.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
 
-def test_the_why_documentation_lists_every_json_key_of_an_obstacle():
-    """It also lists the keys and kinds of the remedies of an obstacle."""
+def test_the_why_page_lists_every_key_of_an_obstacle():
+    """docs/reference/why.md lists the JSON keys that `stocktake why` prints for an obstacle and its remedies."""
     row = (ROOT / "docs/reference/why.md").read_text().partition("\n| `obstacles` |")[2].partition("\n")[0]
     keys = [field.name for part in (Obstacle, Remedy) for field in dataclasses.fields(part)]
     assert set(re.findall(r"`([a-z_-]+)`", row)) == {*keys, *(kind.value for kind in RemedyKind)}
 
 
-def test_the_documentation_lists_every_option_that_may_be_empty():
+def test_configuration_md_lists_options_that_may_be_empty():
+    """docs/configuration.md lists exactly the options that the agent accepts with an empty value."""
     table = (ROOT / "docs/configuration.md").read_text().partition("\n| Option | Empty means |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `\[(\w+)\] (\w+)`", table, flags=re.MULTILINE)) == set(MEANS_NONE)
 
 
-def test_documents_include_examples_of_the_main_commands():
+def test_documents_show_the_main_commands():
+    """The documents contain the commands `stocktake demo`, `audit`, `explain` and `config check`."""
     assert {("demo",), ("audit",), ("explain",), ("config", "check")} <= set(COMMANDS)
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
 def test_each_documented_command_exists(command: tuple[str, ...]):
+    """Every `stocktake` command that a document shows accepts --help and exits with 0."""
     program = str(pathlib.Path(sys.executable).with_name("stocktake"))
     done = subprocess.run([program, *command, "--help"], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
@@ -104,8 +112,8 @@ def test_relative_links_in_documents_point_to_existing_files(document: pathlib.P
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_repository_paths_named_in_documents_exist(document: pathlib.Path):
-    """Every path in inline code that begins with a folder of the repository exists."""
+def test_repository_paths_in_documents_exist(document: pathlib.Path):
+    """Every repository path that a document shows as inline code, such as `agent/...`, exists."""
     named = re.findall(r"`((?:agent|docs|etc|systemd|tests|tools|benchmarks|\.ci)/[\w./-]*\w/?)`", document.read_text())
     assert [name for name in named if not (ROOT / name).exists()] == []
 
@@ -117,7 +125,8 @@ def _differences() -> list[tuple[str, list[str]]]:
 
 
 @pytest.mark.parametrize(("numbers", "tests"), _differences())
-def test_each_row_of_differences_md_refers_to_an_existing_test(numbers: str, tests: list[str]):
+def test_rows_of_differences_md_refer_to_existing_tests(numbers: str, tests: list[str]):
+    """Each row of the table in docs/differences.md refers to at least one test, and each of these tests exists."""
     assert tests, f"row {numbers} names no test"
     for named in tests:
         path, *inside = named.split("::")
@@ -125,6 +134,7 @@ def test_each_row_of_differences_md_refers_to_an_existing_test(numbers: str, tes
         assert f"def {inside[-1]}(" in (ROOT / path).read_text(), f"{named} is missing"
 
 
-def test_the_parser_of_differences_md_finds_every_row_of_the_table():
+def test_the_parser_of_differences_md_misses_no_row():
+    """The tests of docs/differences.md parse its table with a regular expression; it matches every row."""
     lines = (ROOT / "docs/differences.md").read_text().splitlines()
     assert len(_differences()) == sum(line.startswith("| ") for line in lines) - len(("the head", "the line below it"))

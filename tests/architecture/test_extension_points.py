@@ -51,14 +51,16 @@ CONTRIBUTORS = [(package, module) for package, module in MODULES if _contributio
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_each_builtin_extension_is_defined_in_its_own_module(package: str):
+def test_each_builtin_extension_has_its_own_module(package: str):
+    """Each finding, repair, guard, resource, trait and nested provider of the agent has a module of its own."""
     homes = [module for owner, module in CONTRIBUTORS if owner == package]
     assert homes
     assert len(_builtin(package)) == len(homes)
 
 
 @pytest.mark.parametrize(("package", "module"), MODULES)
-def test_each_extension_module_is_registered_once_or_is_a_shared_helper(package: str, module: str):
+def test_each_extension_module_is_registered_once(package: str, module: str):
+    """Each module in agent/findings, agent/repairs and the like adds one entry to BUILTIN. Helper modules add none."""
     if _contributions(package, module) == 0:
         assert _is_shared(package, module), f"agent/{package}/{module}.py is in no BUILTIN and nobody uses it"
     else:
@@ -67,16 +69,19 @@ def test_each_extension_module_is_registered_once_or_is_a_shared_helper(package:
 
 @pytest.mark.parametrize(("package", "module"), [each for each in CONTRIBUTORS if each[0] in TESTED_ONE_BY_ONE])
 def test_each_extension_module_has_a_test_file(package: str, module: str):
+    """Each resource, nested provider, finding and trait of the agent has a test file of its own in tests/unit."""
     file = ROOT / "tests/unit" / package / f"test_{module}.py"
     assert file.is_file(), f"{file.relative_to(ROOT)} is missing"
     assert "def test_" in file.read_text()
 
 
 @pytest.mark.parametrize(("package", "name"), [("findings", "code"), ("repairs", "code"), ("guards", "name")])
-def test_each_builtin_finding_and_repair_and_guard_has_the_name_of_its_module(package: str, name: str):
+def test_findings_repairs_and_guards_match_module_names(package: str, name: str):
+    """The code of a finding or repair, and the name of a guard, equals the name of the module that defines it."""
     files = {module.replace("_", "-") for owner, module in CONTRIBUTORS if owner == package}
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 
 
 def test_each_repair_belongs_to_an_existing_finding():
+    """The code of each repair is also the code of a finding, that is, of a difference that the agent reports."""
     assert {repair.code for repair in _builtin("repairs")} <= {rule.code for rule in _builtin("findings")}

@@ -15,7 +15,8 @@ FEWEST_LINES = 4
 
 
 @pytest.mark.parametrize("folder", sorted(set(FOLDERS) - REGISTRIES))
-def test_no_folder_of_the_agent_has_more_modules_than_the_limit(folder: str):
+def test_no_agent_folder_has_more_than_25_modules(folder: str):
+    """Folders with one entry per file, such as agent/findings, are exempt from the limit."""
     assert len(list((AGENT / folder).glob("*.py"))) <= MOST_FILES
 
 
@@ -31,5 +32,5 @@ def test_each_package_docstring_has_at_least_4_lines(folder: str):
     assert len(header.splitlines()) >= FEWEST_LINES
 
 
-def test_every_folder_with_code_is_a_package():
+def test_every_agent_folder_with_code_is_a_package():
     assert {path.parent for path in AGENT.rglob("*.py")} == {AGENT / folder for folder in FOLDERS} | {AGENT}

@@ -54,15 +54,17 @@ def workers(tmp_path_factory) -> dict[str, list[str]]:
     return {kind: (folder / kind).read_text().splitlines() for kind in ("marked", "module", "alone")}
 
 
-def test_tests_of_an_xdist_group_run_in_the_same_process(workers):
-    """pytest 9.2 keeps a test's name where xdist 3.8 does not write it: the groups were silently ignored."""
+def test_an_xdist_group_runs_in_one_process(workers):
+    """pytest-xdist runs all tests that have the same xdist_group mark in one worker process."""
     assert (len(workers["marked"]), len(set(workers["marked"]))) == (6, 1)
 
 
-def test_tests_that_share_a_module_scoped_fixture_run_in_the_same_process(workers):
+def test_users_of_a_module_fixture_run_in_one_process(workers):
+    """pytest-xdist runs all tests that share a module-scoped fixture in one worker process."""
     assert (len(workers["module"]), len(set(workers["module"]))) == (6, 1)
 
 
-def test_tests_with_only_function_scoped_fixtures_get_no_xdist_group(workers):
+def test_tests_without_shared_fixtures_get_no_xdist_group(workers):
+    """Tests that use only function-scoped fixtures may run in any worker process of pytest-xdist."""
     # xdist groups tests by the text after the @ in their names.
     assert [name.split(" (")[0].split("[")[1] for name in sorted(workers["alone"])] == [f"{n}]" for n in range(6)]

@@ -41,13 +41,15 @@ def _listed(page: pathlib.Path, folder: pathlib.Path) -> set[pathlib.Path]:
     return {path for place in places for path in (place.with_name(f"{place.name}{end}") for end in (".md", ".rst"))}
 
 
-def test_every_sphinx_page_is_in_exactly_one_table_of_contents(staged: pathlib.Path):
+def test_every_page_is_in_one_table_of_contents(staged: pathlib.Path):
+    """Each page of the Sphinx documents except the start page is listed in exactly one table of contents."""
     pages = [path for path in staged.rglob("*") if path.suffix in (".md", ".rst")]
     listed = [path for page in pages if page.suffix == ".md" for path in _listed(page, staged) if path.exists()]
     assert sorted(listed) == sorted(set(pages) - {staged / "index.md"})
 
 
-def test_every_link_of_the_generated_sphinx_pages_leads_to_an_existing_page(staged: pathlib.Path):
+def test_links_of_sphinx_pages_lead_to_existing_files(staged: pathlib.Path):
+    """Every relative link in the page sources that the project prepares for Sphinx leads to an existing file."""
     dead = [
         f"{page.relative_to(staged)}: {target}"
         for page in staged.rglob("*.md")
@@ -58,22 +60,26 @@ def test_every_link_of_the_generated_sphinx_pages_leads_to_an_existing_page(stag
     assert dead == []
 
 
-def test_the_runbooks_index_lists_the_page_of_each_finding_and_each_alert(staged: pathlib.Path):
+def test_the_runbooks_index_lists_findings_and_alerts(staged: pathlib.Path):
+    """The index of the runbooks lists an existing page for each finding and each monitoring alert."""
     names = {*(rule.code for rule in BUILTIN), *site_pages.alert_severities()}
     assert len(names) > len(BUILTIN) > 0
     assert {path.stem for path in _listed(staged / "runbooks/index.md", staged) if path.is_file()} == names
 
 
-def test_the_sphinx_page_of_a_runbook_is_a_copy_of_the_installed_runbook(staged: pathlib.Path):
+def test_a_runbook_page_equals_the_installed_runbook(staged: pathlib.Path):
+    """The Sphinx page of the runbook allocation-leaked.md has the same text as the file in agent/runbooks."""
     page = "allocation-leaked.md"
     assert (staged / "runbooks" / page).read_text() == (ROOT / "agent/runbooks" / page).read_text()
 
 
-def test_generated_reference_pages_are_not_committed_to_the_repository():
+def test_generated_pages_are_not_in_the_repository():
+    """The pages that tools/site_pages.py generates do not exist in the folder docs."""
     assert [page for page in site_pages.generated_pages() if (ROOT / "docs" / page).exists()] == []
 
 
-def test_the_reference_pages_list_each_command_and_log_event_and_metric(staged: pathlib.Path):
+def test_reference_pages_list_commands_events_and_metrics(staged: pathlib.Path):
+    """The generated reference has a page for each command, and lists every log event and every metric."""
     reference = staged / "reference"
     pages = {path.stem for path in (reference / "commands").glob("*.md")}
     assert pages == {"index", *(entry.name.replace(" ", "-") for entry in COMMANDS)}
@@ -82,14 +88,16 @@ def test_the_reference_pages_list_each_command_and_log_event_and_metric(staged: 
     assert [name for name in CATALOG if f"`{PREFIX}{name}" not in metrics] == []
 
 
-def test_the_page_of_a_command_lists_its_arguments_and_examples_and_exit_codes(staged: pathlib.Path):
+def test_a_command_page_shows_arguments_and_exit_codes(staged: pathlib.Path):
+    """The generated page of `stocktake heal` shows arguments, examples and exit codes of the command."""
     page = (staged / "reference/commands/heal").with_suffix(".md").read_text()
     assert "| `--plan DIGEST` |" in page
     assert "| `stocktake heal --plan 4d1b0c9a7e55 --yes` |" in page
     assert "| 75 | the named finding must wait" in page
 
 
-def test_a_link_to_a_file_outside_the_documents_is_replaced_by_its_label():
+def test_a_link_out_of_the_documents_becomes_its_label():
+    """The link "[the licence](../LICENSE)" becomes "the licence", because LICENSE is no page of the documents."""
     text = "[the licence](../LICENSE), [here](#a), [a book](findings.md#x)\n```\n[code](../LICENSE)\n```\n"
     shown = site_stage.relinked(
         text,
@@ -99,18 +107,24 @@ def test_a_link_to_a_file_outside_the_documents_is_replaced_by_its_label():
     assert shown == "the licence, [here](#a), [a book](contributor/contributing.md#x)\n```\n[code](../LICENSE)\n```\n"
 
 
-def test_a_link_to_a_missing_file_is_kept_so_that_sphinx_rejects_the_link():
+def test_a_link_to_a_missing_file_is_kept():
+    """The tool that prepares pages for Sphinx leaves a dead link unchanged, so that Sphinx can report it."""
     text = "[a page](nowhere.html)\n"
     assert site_stage.relinked(text, "docs/security.md", {"docs/security.md": "security.md"}) == text
 
 
-def test_the_documents_builder_prints_its_usage_even_if_sphinx_is_missing():
+def test_tools_docs_prints_its_usage_without_arguments():
+    """The script tools/docs, called without a folder, exits with 1 and prints its usage to stderr.
+
+    It does not need Sphinx.
+    """
     done = subprocess.run([ROOT / "tools/docs"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
     assert "tools/docs FOLDER" in done.stderr
 
 
-def test_no_requirement_for_building_documents_is_a_run_time_requirement():
+def test_documentation_tools_are_no_run_time_requirements():
+    """No package of the extra `docs` in setup.cfg is also listed in requirements.txt."""
     parsed = configparser.ConfigParser()
     parsed.read(ROOT / "setup.cfg")
     names = {re.split(r"[>=!]", line)[0] for line in parsed["extras"]["docs"].split()}
@@ -119,7 +133,8 @@ def test_no_requirement_for_building_documents_is_a_run_time_requirement():
     assert names & run_time == set()
 
 
-def test_the_svg_of_terminal_output_shows_each_command_and_loads_no_remote_file():
+def test_the_terminal_picture_loads_no_remote_file():
+    """docs/terminal.svg shows every command that it was drawn from, and contains no script and no image link."""
     output = "ERROR  \x1b[1;31mallocation-leaked\x1b[0m  <web-3>"
     picture = draw_terminal.svg([("stocktake findings", output)])
     drawn = (ROOT / "docs/terminal.svg").read_text()
