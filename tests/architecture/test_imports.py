@@ -107,13 +107,15 @@ def _allowed_agent(module: str) -> tuple[str, ...]:
     return DECIDING_AGENT if _within(module, PURE_PACKAGES) else ("agent",)
 
 
-def test_the_list_of_pure_modules_has_known_examples_but_not_every_module():
+def test_some_modules_are_pure_and_some_are_not():
+    """A pure module has no side effects. The search finds the known ones, and does not simply return every module."""
     assert {"agent.errors", "agent.model.claim", "agent.model.snapshot"} <= PURE.keys()
     assert len(PURE) < len(MODULES)
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_a_pure_module_imports_only_modules_without_side_effects(module: str):
+def test_a_pure_module_imports_only_allowed_modules(module: str):
+    """A module without side effects imports no clock, randomness, file, socket or process library, and no driver."""
     forbidden = []
     for line, name in imports(PURE[module]):
         if _top(name) == "agent":
@@ -128,7 +130,8 @@ def test_a_pure_module_imports_only_modules_without_side_effects(module: str):
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_a_pure_module_calls_no_clock_or_random_or_io_function(module: str):
+def test_a_pure_module_calls_no_clock_or_input_output(module: str):
+    """A module without side effects calls no open(), print(), now(), uuid4() or similar function."""
     impure = []
     for node in ast.walk(parse(PURE[module])):
         if not isinstance(node, ast.Call):
@@ -142,6 +145,7 @@ def test_a_pure_module_calls_no_clock_or_random_or_io_function(module: str):
 
 @pytest.mark.parametrize("module", PURE)
 def test_a_pure_module_has_no_global_statement(module: str):
+    """No function of a module without side effects contains a `global` statement."""
     states = [
         f"line {node.lineno}: {type(node).__name__.lower()}"
         for function in functions(parse(PURE[module]))
@@ -151,8 +155,8 @@ def test_a_pure_module_has_no_global_statement(module: str):
     assert states == []
 
 
-def test_no_module_of_the_audit_package_imports_the_agent_sources_package():
-    """The audit package imports the interfaces in ``agent.ports`` instead."""
+def test_the_audit_package_does_not_import_agent_sources():
+    """Modules in agent/audit import the interfaces in agent.ports instead of the readers in agent.sources."""
     pipeline = [name for name in MODULES if _within(name, ("agent.audit",))]
     edges = ("agent.sources", "agent.ports")
     seen = {name for module in pipeline for _, name in imports(MODULES[module]) if _within(name, edges)}
@@ -161,7 +165,8 @@ def test_no_module_of_the_audit_package_imports_the_agent_sources_package():
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_only_the_allowed_packages_import_a_driver_library(driver: str):
+def test_only_listed_packages_import_a_driver_library(driver: str):
+    """For example, only agent/sources/libvirt and agent/demo import the library libvirt."""
     strangers = [
         f"{module}, line {line}"
         for module, path in MODULES.items()
@@ -185,7 +190,8 @@ def _loaded_after(program: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_the_daemon_imports_no_cli_or_database_or_messaging_library():
+def test_the_daemon_loads_no_database_or_messaging_library():
+    """Importing the daemon's modules loads no eventlet, cliff, rich, sqlalchemy, oslo_messaging or the like."""
     loaded = _loaded_after(
         "from agent.cmd import daemon\n"
         "daemon.block_modules()\n"
@@ -204,6 +210,7 @@ def test_the_command_line_does_not_load_eventlet():
 
 
 def test_import_linter_reports_no_broken_contract():
+    """The tool `lint-imports` accepts the agent's imports by the contracts in pyproject.toml."""
     done = subprocess.run(
         [str(pathlib.Path(sys.executable).with_name("lint-imports")), "--no-cache"],
         cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,

@@ -177,8 +177,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
 
 
 def test_every_printed_json_key_is_documented(found: set[tuple[str, str]]) -> None:
+    """docs/reference/json.md lists every key of the JSON documents that the commands print."""
     assert sorted(found - {(table, path) for table, paths in TABLES.items() for path in paths}) == []
 
 
 def test_every_documented_json_key_is_printed(found: set[tuple[str, str]]) -> None:
+    """docs/reference/json.md lists no key that is missing in the JSON documents of the commands."""
     assert sorted({(table, path) for table, paths in TABLES.items() for path in paths} - found) == []

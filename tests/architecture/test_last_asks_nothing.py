@@ -54,15 +54,18 @@ def asking(modules: set[str]) -> set[str]:
     return {module for module in modules if module.startswith(ASKING)}
 
 
-def test_printing_the_last_report_imports_no_code_that_asks_nova_or_libvirt():
-    """``status`` and ``--last`` print the report that the daemon saved; no import of theirs reads a source."""
+def test_printing_the_last_report_imports_no_source_reader():
+    """`stocktake status` and --last print the report that the daemon saved.
+
+    They import no code that asks nova or libvirt.
+    """
     reached = reached_from("agent.cmd.daemon_report")
     assert {"agent.host_files.reports", "agent.host_files.saved_report", "agent.config.load"} <= reached
     assert asking(reached) == set()
 
 
-def test_the_import_search_finds_modules_that_read_host_data_for_an_audit():
-    """A check of the import search that the test above relies on."""
+def test_the_import_search_finds_source_readers():
+    """Starting at a command's module, the search for imports finds agent.sources.storage.images and the like."""
     assert {"agent.audit.run", "agent.cmd.wiring", "agent.sources.storage.images"} <= asking(
         reached_from("agent.cmd.audited")
     )

@@ -36,14 +36,16 @@ def reached_from(start: str) -> tuple[set[str], set[str]]:
     return known, libraries
 
 
-def test_the_daemon_imports_neither_rich_nor_jinja2_even_indirectly():
+def test_no_import_of_the_daemon_leads_to_rich_or_jinja2():
+    """No module that agent.cmd.daemon imports, directly or indirectly, contains an import of rich or jinja2."""
     modules, libraries = reached_from("agent.cmd.daemon")
     assert {"agent.audit.run", "agent.healing.after_audit", "agent.cmd.wiring"} <= modules
     assert {"keystoneauth1", "oslo_log"} <= libraries
     assert libraries & DRAWING == set()
 
 
-def test_the_import_check_notices_a_command_that_imports_the_rich_library():
+def test_the_import_check_notices_an_import_of_rich():
+    """The check of indirect imports sees that the command `stocktake findings` imports the library rich."""
     assert "rich" in reached_from("agent.cmd.commands.findings")[1]
 
 
@@ -56,8 +58,8 @@ def test_importing_the_daemon_loads_neither_rich_nor_jinja2():
     assert done.stdout == "[]\n"
 
 
-def test_importing_the_daemon_does_not_load_the_heal_modules():
-    """Heal is off by default: agent/healing/after_audit.py imports these modules when heal first runs."""
+def test_importing_the_daemon_does_not_load_heal_modules():
+    """Heal is off by default, so the agent imports its modules only when it first runs."""
     program = (
         "import sys; import agent.cmd.daemon, agent.cmd.wiring, agent.daemon.assembly, agent.healing.after_audit; "
         f"print([name for name in {HEALING} if name in sys.modules])"
@@ -66,7 +68,8 @@ def test_importing_the_daemon_does_not_load_the_heal_modules():
     assert done.stdout == "[]\n"
 
 
-def test_a_daemon_with_minimal_configuration_loads_no_module_of_unused_features(tmp_path: Path):
+def test_a_minimal_daemon_loads_no_unused_features(tmp_path: Path):
+    """A daemon without heal, LVM, Ceph, a database and a message bus loads no module of these features."""
     file, nova_conf = tmp_path / "stocktake.conf", tmp_path / "nova.conf"
     nova_conf.touch()
     file.write_text(

@@ -8,7 +8,7 @@ METHODS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
 
 
 def test_no_code_passes_a_log_event_directly_to_a_logger():
-    """The agent never calls logger.info(events.X) or the like: each event names its own logger and level."""
+    """The agent's code never calls logger.info(events.X) or the like: each event has its own logger and level."""
     direct = []
     for name, path in agent_modules().items():
         for node in ast.walk(parse(path)):

@@ -36,7 +36,7 @@ FILES = {str(path.relative_to(ROOT)): path for path in _files() if path.suffix n
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_no_repository_file_names_the_build_machine(kind: str):
+def test_no_repository_file_refers_to_the_build_machine(kind: str):
     """No text file contains a private folder, a package mirror or a registry host of the machine that built it."""
     found = [
         f"{name}:{number}: {line.strip()[:100]}"
@@ -47,12 +47,14 @@ def test_no_repository_file_names_the_build_machine(kind: str):
     assert found == []
 
 
-def test_the_leak_search_reads_top_level_files_and_files_in_subfolders():
+def test_the_leak_search_reads_files_in_subfolders():
+    """The search for private paths in the repository reads README.md as well as agent/audit/run.py."""
     assert {"README.md", "agent/audit/run.py", "tools/lib.sh"} <= FILES.keys()
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_each_pattern_of_the_leak_search_matches_at_least_one_example(kind: str):
+def test_each_pattern_of_the_leak_search_finds_an_example(kind: str):
+    """Each pattern for private paths and registry hosts matches at least one of six example texts."""
     examples = [
         "cd /" + "work/main",
         "see .." + "/shared/x.md",

@@ -22,11 +22,13 @@ def texts() -> dict[str, str]:
     return package_texts.texts()
 
 
-def test_two_runs_of_the_package_generator_write_equal_texts(texts):
+def test_two_runs_of_the_package_generator_give_equal_texts(texts):
+    """tools/package_texts.py generates the same manual pages and other texts of the Debian package each time."""
     assert package_texts.texts() == texts
 
 
-def test_every_command_has_a_manual_page_with_its_options(texts):
+def test_every_command_has_a_manual_page(texts):
+    """The manual page of each command has a synopsis and the option --help, and stocktake(1) lists every command."""
     for entry in COMMANDS:
         page = texts[f"{MAN}/man1/stocktake-{entry.name.replace(' ', '-')}.1"]
         assert ".SH SYNOPSIS" in page
@@ -34,13 +36,15 @@ def test_every_command_has_a_manual_page_with_its_options(texts):
     assert all(f"\\fB{entry.name}\\fR" in texts[f"{MAN}/man1/stocktake.1"] for entry in COMMANDS)
 
 
-def test_the_manual_page_of_findings_explains_every_finding_code(texts):
+def test_the_findings_manual_page_explains_every_finding(texts):
+    """A finding is a difference that the agent reports. stocktake-findings(7) has a section for each one."""
     page = texts[f"{MAN}/man7/stocktake-findings.7"]
     sections = re.findall(r"^\.SH ([a-z\\-]+)\n(?:.*\n)*?\.SS Meaning$", page, re.MULTILINE)
     assert [name.replace("\\", "") for name in sections] == sorted(rule.code for rule in BUILTIN)
 
 
-def test_the_manual_page_of_configuration_describes_every_option(texts):
+def test_the_configuration_manual_page_lists_every_option(texts):
+    """stocktake.conf(5) contains the name of every configuration option of the agent."""
     page = texts[f"{MAN}/man5/stocktake.conf.5"]
     missing = [opt.dest for _, found in list_opts() for opt in found if f"\\fB{opt.dest}\\fR" not in page]
     assert missing == []
@@ -49,17 +53,19 @@ def test_the_manual_page_of_configuration_describes_every_option(texts):
 @pytest.mark.parametrize(
     "name", ["man1/stocktake.1", "man8/stocktake-agent.8", "man8/stocktake-probe.8", "man7/stocktake-findings.7"]
 )
-def test_a_manual_page_contains_no_markdown(texts, name):
+def test_manual_pages_contain_no_markdown(texts, name):
     assert not re.search(r"```|\]\(", texts[f"{MAN}/{name}"])
 
 
 @pytest.mark.parametrize("script", SHELL_SCRIPTS, ids=lambda path: path.name)
-def test_each_maintainer_script_of_the_package_is_a_valid_sh_script(script):
+def test_maintainer_scripts_have_valid_sh_syntax(script):
+    """The shell accepts the syntax of every install and removal script of the Debian package."""
     subprocess.run(["sh", "-n", script], check=True, timeout=10)
 
 
 @pytest.mark.parametrize("tool", ["package", "lab-test"])
-def test_each_bash_script_of_the_package_tools_is_a_valid_bash_script(tool):
+def test_package_tools_have_valid_bash_syntax(tool):
+    """bash accepts the syntax of the scripts tools/package and tools/lab-test."""
     subprocess.run(["bash", "-n", ROOT / "tools" / tool], check=True, timeout=10)
 
 
@@ -70,12 +76,14 @@ def test_every_file_that_the_debian_package_installs_exists():
     assert [name for name in taken if not glob.glob(str(ROOT / name))] == []
 
 
-def test_the_packaged_configuration_file_sets_the_agent_role_to_observer():
+def test_the_packaged_configuration_sets_role_observer():
+    """The configuration file in the package sets only [agent] role = observer, so a new agent only reads."""
     options = [line for line in (PACKAGING / "stocktake.conf").read_text().splitlines() if line and line[0] != "#"]
     assert options == ["[agent]", "role = observer"]
 
 
-def test_the_package_pins_a_version_of_every_requirement():
+def test_the_package_pins_every_requirement():
+    """packaging/constraints.txt contains an exact version for every package in requirements.txt."""
     pinned = {_plain(line) for line in (PACKAGING / "constraints.txt").read_text().splitlines() if "==" in line}
     wanted = {_plain(line) for line in (ROOT / "requirements.txt").read_text().splitlines() if line[0] != "#"}
     assert wanted - pinned == set()

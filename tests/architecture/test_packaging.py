@@ -65,6 +65,7 @@ def _installed_version() -> str:
 
 
 def test_the_installed_version_matches_setup_cfg():
+    """pip installs the version in setup.cfg, or a .devN version of it for later commits."""
     declared = re.search(r"^version = (\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE).group(1)
     installed = _installed_version()
     # pbr adds .devN for the commits since the tag. A build that could not read setup.cfg would be version 0.0.0.
@@ -73,13 +74,15 @@ def test_the_installed_version_matches_setup_cfg():
 
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_each_program_prints_its_installed_version(script: str):
+    """`stocktake-agent --version` and `stocktake --version` print the version that pip installed."""
     done = _run(str(_script(script)), "--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert _installed_version() in done.stdout
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
-def test_the_help_of_a_program_prints_its_usage_and_the_config_file_option(script: str):
+def test_program_help_shows_usage_and_the_config_file_option(script: str):
+    """`stocktake-agent --help` and `stocktake --help` print the usage and the option --config-file."""
     done = _run(str(_script(script)), "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert "usage" in done.stdout.lower()
@@ -92,7 +95,8 @@ def test_the_data_files_listed_in_setup_cfg_exist():
     assert [name for name in listed if not (ROOT / name).is_file()] == []
 
 
-def test_requirements_txt_lists_the_requirements_of_the_installed_package():
+def test_requirements_txt_matches_the_installed_package():
+    """requirements.txt lists the same packages as the metadata of the installed distribution."""
     lines = [line.split("#")[0].strip() for line in (ROOT / "requirements.txt").read_text().splitlines()]
     assert {_name(line) for line in lines if line} == _requirements().keys()
 
@@ -111,6 +115,7 @@ def test_every_requirement_is_imported_or_explained():
 
 
 def test_every_third_party_import_is_a_requirement():
+    """The agent's code imports no library that the installed package does not declare. Placement itself is exempt."""
     known = {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in _all_requirements()} | {"placement", "agent"}
     strangers = {
         f"{module}: {name}"
@@ -121,7 +126,8 @@ def test_every_third_party_import_is_a_requirement():
     assert strangers == set()
 
 
-def test_dependencies_md_lists_every_requirement_with_its_lower_bound():
+def test_dependencies_md_lists_requirements_and_lower_bounds():
+    """docs/dependencies.md has a row for every required package, with the same lower bound as the package metadata."""
     documented = _documented()
     for name, requirement in _all_requirements().items():
         assert name in documented, f"docs/dependencies.md has no row for {name}"
@@ -130,4 +136,5 @@ def test_dependencies_md_lists_every_requirement_with_its_lower_bound():
 
 
 def test_dependencies_md_lists_only_declared_requirements():
+    """Apart from pbr and setuptools, docs/dependencies.md contains only packages that the project requires."""
     assert _documented().keys() <= _all_requirements().keys() | {"pbr", "setuptools"}

@@ -27,7 +27,8 @@ def _tests(row: list[str]) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_each_row_of_the_placement_outcome_table_names_existing_tests(row: list[str]):
+def test_placement_outcome_rows_refer_to_existing_tests(row: list[str]):
+    """Each row of the table of Placement's errors in docs/placement.md refers to tests that exist."""
     assert len(row) == 6
     assert all(row)
     assert _tests(row), "names no test"
@@ -39,16 +40,19 @@ def test_each_row_of_the_placement_outcome_table_names_existing_tests(row: list[
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[row[0] for row in ROWS])
-def test_error_classes_named_in_the_placement_outcome_table_exist(row: list[str]):
+def test_error_classes_in_the_placement_table_exist(row: list[str]):
+    """Each error class in the outcome table of docs/placement.md exists in agent/errors and is a PlacementError."""
     named = re.match(r"[A-Z]\w+", row[1])
     assert named is None or issubclass(getattr(errors, named[0]), errors.PlacementError)
 
 
-def test_rows_of_the_placement_outcome_table_describe_different_situations():
+def test_placement_outcome_rows_describe_different_situations():
+    """No two rows of the table of Placement's errors in docs/placement.md have the same text in the first column."""
     assert len({row[0] for row in ROWS}) == len(ROWS) > 50
 
 
-def test_every_tested_placement_failure_has_a_row_in_the_outcome_table():
+def test_every_tested_placement_failure_is_documented():
+    """Every case of tests/contract/placement/test_failures.py is in the outcome table of docs/placement.md."""
     text = (ROOT / FAILURES).read_text()
     cases = set(re.findall(r'^    "([\w-]+)": (?:Case|Unwritten)\(', text, re.MULTILINE))
     assert len(cases) > 20

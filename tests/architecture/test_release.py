@@ -43,10 +43,12 @@ def tagged(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
 
 
 def test_reno_finds_no_mistake_in_the_release_notes(tagged: pathlib.Path):
+    """The command `reno lint`, run in a clone of the repository, succeeds."""
     _reno("lint", folder=tagged)
 
 
-def test_reno_shows_all_release_notes_under_the_heading_of_the_tagged_version(tagged: pathlib.Path):
+def test_reno_shows_all_release_notes_of_a_tagged_version(tagged: pathlib.Path):
+    """In a commit that has a version's tag, `reno report` shows the version and the text of every note."""
     report = _reno("report", folder=tagged)
     assert re.search(rf"^{re.escape(_version())}\n=+$", report, re.MULTILINE)
     assert "Not released yet" not in report
@@ -67,7 +69,8 @@ def test_pbr_gives_a_tagged_commit_the_version_of_its_tag(tagged: pathlib.Path):
     assert (done.stdout.strip(), done.returncode) == (_version(), 0), done.stderr
 
 
-def test_the_list_of_libraries_conforms_to_the_cyclonedx_schema(tmp_path: pathlib.Path):
+def test_the_bill_of_materials_follows_the_cyclonedx_schema(tmp_path: pathlib.Path):
+    """The list of libraries in the package, generated as JSON, conforms to the schema CycloneDX 1.5."""
     for distribution in importlib.metadata.distributions():
         source = pathlib.Path(str(distribution.locate_file(""))) / getattr(distribution, "_path", "").name
         if (source / "METADATA").is_file():
@@ -78,6 +81,7 @@ def test_the_list_of_libraries_conforms_to_the_cyclonedx_schema(tmp_path: pathli
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(listed) is None
 
 
-def test_the_cyclonedx_schema_rejects_a_component_without_a_name():
+def test_the_cyclonedx_schema_rejects_a_nameless_component():
+    """The schema check of the list of libraries rejects a library without a name, so the check can fail."""
     wrong = '{"bomFormat": "CycloneDX", "specVersion": "1.5", "components": [{"type": "library"}]}'
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(wrong) is not None

@@ -16,27 +16,32 @@ TEXTS = [
 ]
 
 
-def test_scenario_numbers_are_ordered_and_unique_and_have_no_gaps():
+def test_scenario_numbers_are_unique_and_have_no_gaps():
+    """docs/contributor/scenarios.md lists the scenarios 1 to 163 in order, and two with a letter, such as 128b."""
     assert [number for number in NUMBERS if number.isdigit()] == [str(n) for n in range(1, 164)]
     assert len(set(NUMBERS)) == len(NUMBERS) == 165
 
 
 @pytest.mark.parametrize("row", ROWS, ids=NUMBERS)
-def test_each_row_of_scenarios_md_lists_exactly_the_tests_of_that_scenario(row):
+def test_scenarios_md_lists_the_tests_of_each_scenario(row):
+    """Each row lists exactly the tests that have the scenario's number in the name, and at least one."""
     assert row.tests == TESTS.get(row.number, ())
     assert row.tests, "no test bears this number; tools/scenario_tests.py writes the column"
 
 
-def test_every_scenario_number_in_a_test_name_is_listed_in_scenarios_md():
+def test_scenarios_md_has_every_number_of_a_test_name():
+    """If a test's name contains a scenario number, docs/contributor/scenarios.md has a row for this number."""
     assert sorted(set(TESTS) - set(NUMBERS)) == []
 
 
-def test_every_scenario_number_cited_in_a_file_is_listed_in_scenarios_md():
+def test_scenarios_md_has_every_cited_number():
+    """If code or a document mentions "scenario 68", docs/contributor/scenarios.md has a row for number 68."""
     cited = {path: cited_numbers(path) - set(NUMBERS) for path in TEXTS}
     assert {str(path.relative_to(ROOT)): unknown for path, unknown in cited.items() if unknown} == {}
 
 
 def test_the_scanner_finds_every_scenario_number_in_a_file(tmp_path: pathlib.Path):
+    """The scanner understands "scenarios 1, 68 and 158", "scenario 128b" and the two ends of "scenarios 59 to 67"."""
     file = tmp_path / "cites.py"
     file.write_text("# scenarios 1, 68 and 158; scenario 128b; scenarios 59 to 67\n")
     assert cited_numbers(file) == {"1", "68", "158", "128b", "59", "67"}

@@ -25,19 +25,21 @@ def test_with_a_broken_fixture(broken): pass
 
 
 @pytest.mark.parametrize("test", [test for column in (*COLUMNS, *SMALL) for test in column.tests])
-def test_version_table_columns_refer_only_to_tests_that_exist(test):
+def test_version_table_columns_refer_to_existing_tests(test):
+    """The columns of the table of OpenStack releases in tools/version_matrix.py refer to tests that exist."""
     file, _, name = test.partition("::")
     assert f"def {name or 'test_'}" in (ROOT / file).read_text()
 
 
-def test_the_daily_rotation_covers_each_older_openstack_release():
+def test_the_daily_rotation_covers_each_older_release():
+    """The daily tests use one older OpenStack release each day, and reach every one of them in turn."""
     first = datetime.date(2026, 11, 23)
     turns = {in_turn(first + datetime.timedelta(days=day)) for day in range(len(RELEASES) - 1)}
     assert turns == set(RELEASES) - {NEWEST}
 
 
-def test_a_version_table_cell_counts_passed_tests_and_names_failed_tests(tmp_path):
-    """A cell also collects the reasons of skips and the notes that passed tests recorded."""
+def test_a_version_table_cell_shows_passes_and_failures(tmp_path):
+    """A cell of the table counts passed tests, lists failed tests, and collects the reasons of skipped tests."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_reader.py").write_text(OUTCOMES)
     (tmp_path / "test_writer.py").write_text("def test_other(): assert False\n")
@@ -64,8 +66,11 @@ def test_a_version_table_cell_counts_passed_tests_and_names_failed_tests(tmp_pat
     assert found.verdict == "RED: 2 of 4"
 
 
-def test_the_version_table_has_one_line_for_each_openstack_release():
-    """A note that several cells share is printed once, below the table."""
+def test_the_version_table_has_one_line_per_release():
+    """Each line has the versions of one OpenStack release and its test results.
+
+    A note of several cells is printed once.
+    """
     green, noted = Cell(7, (), ()), Cell(7, (), ("no shelf",))
     first = Row(
         RELEASES[0].series, {"conductor": noted, "SQL": noted, "record written": Cell(1, ("a::b",), ()), "why": green}
@@ -81,7 +86,8 @@ def test_the_version_table_has_one_line_for_each_openstack_release():
     assert (first.is_green, second.is_green) == (False, False)
 
 
-def test_the_readme_has_a_line_for_each_openstack_release_in_the_test_matrix():
+def test_the_readme_has_a_line_for_each_openstack_release():
+    """The table in README.md shows the nova and Placement versions of every tested OpenStack release."""
     told = (ROOT / "README.md").read_text().partition(BEGIN)[2].partition(END)[0]
     for release in RELEASES:
         line = next(line for line in told.splitlines() if line.startswith(f"| {release.series} |"))

@@ -17,7 +17,8 @@ def _reachable(start: str) -> set[str]:
     return known
 
 
-def test_the_daemon_imports_no_module_that_reads_all_hosts_from_placement():
+def test_the_daemon_cannot_read_all_hosts_from_placement():
+    """The daemon imports no module that queries the whole cloud, because the answer may need too much memory."""
     users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {
         "agent.placement.http.bounds"
     }

@@ -24,7 +24,8 @@ def elsewhere(view) -> set[str]:
     return {allocation.provider_uuid for allocation in record.allocations} - {HERE}
 
 
-def test_a_deleted_and_recreated_consumer_is_read_again_if_it_has_a_finding():
+def test_a_recreated_consumer_with_a_finding_is_read_again():
+    """If a finding mentions a consumer that Placement deleted and created again, the agent sees its new allocations."""
     model = world()
     reader = TreeReader(ModelClient(model))
     assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}
@@ -33,7 +34,8 @@ def test_a_deleted_and_recreated_consumer_is_read_again_if_it_has_a_finding():
     assert elsewhere(reader.view(ViewRequest(**REQUEST, reported=(CONSUMER,)))) == set()
 
 
-def test_a_limit_of_one_consumer_read_serves_a_new_consumer_first():
+def test_a_new_consumer_is_read_despite_a_low_read_limit():
+    """With a limit of one consumer read, the agent's view contains the new consumer and also the one known before."""
     model = world()
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))

@@ -11,12 +11,14 @@ LIVES = int(os.environ.get("STOCKTAKE_LIGHT_LIVES", "1000"))
 LIVES_OF_PAIRS = max(40, LIVES // 25)
 
 
-def test_partial_reads_of_nova_give_an_audit_the_same_rows_as_full_reads():
+def test_partial_reads_give_the_same_rows_as_full_reads():
+    """An audit that reads only nova's changes uses the same rows as an audit that reads everything."""
     reads = play(LIVES, 20261123)
     # A run in which most reads are full would prove nothing.
     assert reads["light"] > reads["full"] > LIVES
 
 
-def test_partial_reads_of_nova_do_not_change_the_findings_of_audits():
+def test_partial_reads_do_not_change_the_findings():
+    """An audit that reads only changes from nova reports the same differences as an audit that reads everything."""
     light, findings = play_pairs(LIVES_OF_PAIRS, 20261124)
     assert min(light, findings) > LIVES_OF_PAIRS

@@ -9,8 +9,8 @@ STEPS_OF_LIARS = 15_000
 STEPS_BESIDE_NOVA = 6_000
 
 
-def test_the_agent_finds_each_leak_in_a_simulated_cloud_with_random_events():
-    """Rules of the simulation also check that no valid allocation is removed."""
+def test_the_agent_finds_each_leak_in_a_simulated_cloud():
+    """In 15,000 random steps the agent finds each leaked allocation, and removes no valid one."""
     tally = play_until(STEPS, 20261121, LENGTH, lambda life: None).tally
     # A run without events would prove nothing.
     assert tally.steps >= STEPS
@@ -18,8 +18,11 @@ def test_the_agent_finds_each_leak_in_a_simulated_cloud_with_random_events():
     assert min(tally.failures, tally.crashes, tally.mishaps, tally.leaks, tally.heals) > 50
 
 
-def test_stale_or_truncated_database_reads_do_not_lead_to_wrong_writes():
-    """Replicas late by a second to three hours, stuck, or with cut rows: the audit is frozen or decides the same."""
+def test_stale_database_reads_lead_to_no_wrong_writes():
+    """In a simulated cloud, nova's database answers with old or missing rows.
+
+    The agent writes nothing wrong to Placement.
+    """
     tally = play_until(STEPS_OF_LIARS, 20261122, LENGTH, lambda life: None, VERBS | LIES).tally
     assert tally.steps >= STEPS_OF_LIARS
     # The agent detects half of the lies; the others lag by less than a minute, or are cut.
@@ -28,20 +31,24 @@ def test_stale_or_truncated_database_reads_do_not_lead_to_wrong_writes():
     assert tally.stale < tally.lies
 
 
-def test_equal_random_seeds_produce_equal_event_histories():
+def test_equal_random_seeds_produce_equal_event_lists():
+    """The simulation of a cloud repeats the same events for the same seed, so that a failure can be reproduced."""
     assert events_of(7, 50) == events_of(7, 50)
     assert events_of(7, 50)[-1].verb == "quiet"
 
 
-def test_a_failing_event_list_is_reduced_to_the_needed_events():
+def test_a_failing_event_list_is_reduced_to_needed_events():
     """After a random test fails, the test rig reduces the list of events to those that the failure needs."""
     events = [Event("step", number) for number in range(40)]
     needed = {events[3], events[17]}
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]
 
 
-def test_heal_on_a_host_with_nova_compute_removes_leaks_and_no_valid_allocation():
-    """nova-compute audits, claims and removes allocations between any two steps of the companion."""
+def test_heal_beside_nova_compute_removes_only_leaks():
+    """In a simulated cloud, nova-compute changes allocations between the agent's steps.
+
+    Heal removes only leaked ones.
+    """
     chances = VERBS | LIES | COMPUTES
     tally = play_until(STEPS_BESIDE_NOVA, 20261123, LENGTH, lambda life: None, chances, Role.COMPANION).tally
     assert tally.steps >= STEPS_BESIDE_NOVA

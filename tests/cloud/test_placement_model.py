@@ -13,7 +13,8 @@ WRITES = int(os.environ.get("STOCKTAKE_MODEL_WRITES", "400"))
 BATCH = 25
 
 
-def test_the_placement_model_answers_random_writes_like_the_real_placement(placement):
+def test_the_placement_model_answers_like_real_placement(placement):
+    """The tests' model of Placement and the real service give the same answers to the same random writes."""
     seed = int(os.environ.get("STOCKTAKE_MODEL_SEED", "1"))
     model, real = PlacementModel(), RealPlacement(placement)
     writes = Writes(model, seed, new_uuid())
