@@ -54,7 +54,8 @@ def changed(change: Change, severity: Severity) -> FindingChange:
     return FindingChange(change=change, seen=SeenFinding(finding=finding, confirmed=True, first_seen_at=NOW))
 
 
-def test_notifications_arrive_with_their_priority_and_event_type(broker, host):
+def test_notifications_arrive_with_their_priority(broker, host):
+    """Over RabbitMQ the agent sends a new error finding with priority error, and a finding that is gone with info."""
     with notified(broker.url, TOPIC) as listening, agent(broker.url, host, topics=(TOPIC,)) as told:
         told.audited(REPORT, (changed(Change.APPEARED, Severity.ERROR), changed(Change.GONE, Severity.ERROR)))
         found = [listening.found.get(timeout=60) for _ in range(3)]
@@ -68,6 +69,7 @@ def test_notifications_arrive_with_their_priority_and_event_type(broker, host):
 
 
 def test_two_bus_listeners_receive_the_same_host_state(broker, host):
+    """After an audit the agent sends the state of its host over RabbitMQ to every listener."""
     with listener(broker.url) as one, listener(broker.url) as other, agent(broker.url, host) as told:
         told.audited(REPORT)
         states = heard(one), heard(other)
@@ -75,7 +77,8 @@ def test_two_bus_listeners_receive_the_same_host_state(broker, host):
     assert states == (host_state(REPORT, sending),) * 2
 
 
-def test_only_a_changed_audit_result_is_sent_immediately(broker, host):
+def test_only_a_changed_audit_result_is_sent_at_once(broker, host):
+    """The agent sends nothing at once after an audit with an equal result. Another outcome is sent at once."""
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -84,7 +87,8 @@ def test_only_a_changed_audit_result_is_sent_immediately(broker, host):
         assert heard(watcher)["audit_id"] == "other"
 
 
-def test_a_listener_can_request_the_host_state_before_the_interval_ends(broker, host):
+def test_a_late_listener_can_request_the_host_state(broker, host):
+    """A listener that starts between two regular messages asks the agents, and receives the state of the host."""
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         with listener(broker.url) as early:
             told.audited(REPORT)
@@ -96,7 +100,11 @@ def test_a_listener_can_request_the_host_state_before_the_interval_ends(broker, 
             assert heard(late)["host"] == REPORT.host
 
 
-def test_a_new_listener_receives_messages_even_if_all_earlier_listeners_left(broker):
+def test_a_new_listener_hears_messages_after_others_left(broker):
+    """RabbitMQ deletes the exchange together with its last listener.
+
+    A later listener still receives the agent's messages.
+    """
     with bus(broker.url) as opened:
         fleet = Fleet(opened)
         for number in range(3):
@@ -108,7 +116,8 @@ def test_a_new_listener_receives_messages_even_if_all_earlier_listeners_left(bro
             fleet.send({"number": "unheard"})
 
 
-def test_the_rpc_endpoint_answers_calls_of_every_method(broker, host):
+def test_the_agent_answers_calls_of_every_rpc_method(broker, host):
+    """The agent answers ping, last_report, audit_now and publish_now over RabbitMQ."""
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         client = caller(opened, host)
         assert answered(client, "ping") == {"host": host, "agent_version": "1.2.3"}
@@ -124,8 +133,8 @@ def test_the_rpc_endpoint_answers_calls_of_every_method(broker, host):
         assert told.reasons == ["rpc: audit_now"]
 
 
-def test_a_request_to_publish_now_is_refused_if_periodic_messages_are_disabled(broker, host):
-    """The RPC method is ``publish_now``; the interval is that between two messages."""
+def test_publish_now_is_refused_without_periodic_messages(broker, host):
+    """The agent answers the RPC call publish_now with accepted: false if its periodic messages are disabled."""
     with agent(broker.url, host, interval_s=None) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         assert answered(caller(opened, host), "publish_now") == {"accepted": False}
@@ -144,9 +153,8 @@ def test_a_request_to_publish_now_is_refused_if_periodic_messages_are_disabled(b
         ({"namespace": "other"}, "ping", {}, "UnsupportedVersion"),
     ],
 )
-def test_an_invalid_rpc_call_raises_a_specific_error_and_triggers_no_audit(
-    broker, host, caplog, target, method, arguments, named
-):
+def test_an_invalid_rpc_call_raises_an_error(broker, host, caplog, target, method, arguments, named):
+    """The caller gets an error for a wrong argument, method, version or namespace, and the agent starts no audit."""
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         answered(caller(opened, host), "ping")
         with pytest.raises(oslo_messaging.RemoteError) as error:
@@ -156,7 +164,8 @@ def test_an_invalid_rpc_call_raises_a_specific_error_and_triggers_no_audit(
         assert told.reasons == []
 
 
-def test_old_messages_do_not_remain_in_queues_of_the_message_broker(broker, host):
+def test_no_old_messages_remain_in_the_broker(broker, host):
+    """After agents and listeners left, RabbitMQ keeps no waiting message and no queue of a listener."""
     with agent(broker.url, host, interval_s=1.0) as told, bus(broker.url) as opened:
         client = caller(opened, host)
         answered(client, "ping")
@@ -177,7 +186,8 @@ def left(broker) -> tuple[dict[str, int], list[str]]:
     return waiting, [name for name in found if name.startswith("stocktake_fleet_fanout")]
 
 
-def test_the_agent_logs_a_lost_broker_connection_once_and_reconnects(broker, host, caplog):
+def test_the_agent_reconnects_after_a_broker_outage(broker, host, caplog):
+    """The agent logs the loss of RabbitMQ once and its return once, and then sends what happened meanwhile."""
     caplog.set_level("INFO", logger="stocktake")
     with (
         listener(broker.url) as watcher,
@@ -202,7 +212,8 @@ def test_the_agent_logs_a_lost_broker_connection_once_and_reconnects(broker, hos
     assert len([r for r in caplog.records if r.msg == events.BROKER_BACK]) == 1
 
 
-def test_a_frozen_broker_delays_neither_audits_nor_the_shutdown_of_the_bus(broker, host):
+def test_a_frozen_broker_delays_no_audit_or_shutdown(broker, host):
+    """RabbitMQ is frozen: it does not answer. The agent still hands over audit results and ends without a long wait."""
     with agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         answered(caller(opened, host), "ping")
@@ -219,7 +230,8 @@ def test_a_frozen_broker_delays_neither_audits_nor_the_shutdown_of_the_bus(broke
     assert stopped_s < HANGS_S / 2
 
 
-def test_a_request_to_all_agents_times_out_if_the_broker_is_frozen(broker, monkeypatch):
+def test_a_request_to_all_agents_times_out(broker, monkeypatch):
+    """If RabbitMQ is frozen, a listener's request to all agents ends with an error after a time limit."""
     monkeypatch.setattr("agent.bus.listener.REACH_S", 0.5)
     with listener(broker.url) as watcher, broker.paused():
         began = time.monotonic()
@@ -228,7 +240,8 @@ def test_a_request_to_all_agents_times_out_if_the_broker_is_frozen(broker, monke
         assert time.monotonic() - began < HANGS_S / 2
 
 
-def test_a_message_is_delivered_after_a_frozen_message_broker_resumes(broker, host):
+def test_a_message_arrives_after_a_frozen_broker_resumes(broker, host):
+    """While RabbitMQ is frozen, a listener receives nothing. It receives the agent's message after RabbitMQ resumes."""
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)
@@ -238,7 +251,11 @@ def test_a_message_is_delivered_after_a_frozen_message_broker_resumes(broker, ho
         until(lambda: heard(watcher)["audit_id"] == "held up", 240, "the state that was held up")
 
 
-def test_an_agent_started_without_a_broker_connects_after_the_broker_starts(broker, host):
+def test_an_agent_connects_to_a_broker_that_starts_later(broker, host):
+    """An agent starts while RabbitMQ is down.
+
+    After RabbitMQ starts, the agent answers calls and sends its host's state.
+    """
     broker.stop_broker()
     try:
         with agent(broker.url, host, interval_s=1.0) as told:

@@ -101,8 +101,8 @@ def shown(broker, folder):
         yield screen
 
 
-def test_the_first_screen_of_the_watch_command_shows_every_host_with_a_problem(shown):
-    """Hosts that were never seen, silent hosts and hosts with an error, in this order."""
+def test_watch_first_shows_every_host_with_a_problem(shown):
+    """`stocktake watch` first lists the hosts never seen, then the silent ones, then the hosts with an error."""
     lines = shown.display()
     rows = [line.split() for line in lines if line[1:].startswith(("NEVER", "SILENT", "ERROR"))]
     assert [(row[-len(row)].lstrip(">"), row[1]) for row in rows] == [
@@ -118,7 +118,8 @@ def test_the_first_screen_of_the_watch_command_shows_every_host_with_a_problem(s
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_pressing_the_all_hosts_key_in_watch_also_shows_hosts_in_state_clean(shown):
+def test_the_key_a_in_watch_also_shows_clean_hosts(shown):
+    """`stocktake watch` first lists only hosts with a problem. After the operator presses "a", it lists all hosts."""
     shown.send(b"a")
     shown.shows("CLEAN", f"of {HOSTS + 1}")
     shown.send(b"\x1b[F")
@@ -127,13 +128,15 @@ def test_pressing_the_all_hosts_key_in_watch_also_shows_hosts_in_state_clean(sho
     shown.shows("1-5 of 5")
 
 
-def test_each_press_of_the_sort_key_in_watch_sorts_the_hosts_in_another_order(shown):
+def test_the_key_s_in_watch_changes_the_sort_order(shown):
+    """Each press of "s" in `stocktake watch` selects the next order: host, age, leaked, free, worst."""
     for sort in ("host", "age", "leaked", "free", "worst"):
         shown.send(b"s")
         shown.shows(f"sort: {sort}")
 
 
-def test_watch_shows_only_hosts_that_match_the_filter_typed_by_the_operator(shown):
+def test_watch_shows_only_hosts_that_match_the_filter(shown):
+    """The operator presses "f" and types group:rack-5; `stocktake watch` lists only the hosts of group rack-5."""
     shown.send(b"f")
     shown.shows("filter: _")
     shown.send(b"group:rack-5\r")
@@ -142,7 +145,8 @@ def test_watch_shows_only_hosts_that_match_the_filter_typed_by_the_operator(show
     shown.shows("1-5 of 5")
 
 
-def test_the_enter_key_in_the_watch_screen_opens_details_of_the_selected_host(shown):
+def test_the_enter_key_in_watch_opens_details_of_a_host(shown):
+    """The details of the selected host contain its name, its group and a `stocktake explain` command."""
     shown.send(b"\x1b[B\x1b[B\r")
     shown.shows(f"host       {name(217)}", "group      rack-5", "stocktake explain allocation-leaked")
     shown.send(b"\x1b")
@@ -150,7 +154,8 @@ def test_the_enter_key_in_the_watch_screen_opens_details_of_the_selected_host(sh
     shown.send(b"\x1b[H")
 
 
-def test_watch_redraws_its_screen_when_the_terminal_is_resized(shown):
+def test_watch_redraws_its_screen_after_a_resize(shown):
+    """When the terminal gets wider or narrower, `stocktake watch` adds the column FREE or leaves it out."""
     shown.resize(120, 30)
     until(lambda: shown.display()[29].endswith("q quit"), 30, "a screen of 30 lines")
     shown.shows("FREE", "-43/59/-7332")
@@ -164,6 +169,7 @@ def test_watch_redraws_its_screen_when_the_terminal_is_resized(shown):
     ids=["q", "ctrl-c", "term", "hup"],
 )
 def test_watch_restores_the_terminal_settings_when_it_ends(broker, folder, end, code):
+    """`stocktake watch` also restores them after Ctrl-C, SIGTERM and SIGHUP."""
     with watching(configured(folder, broker.url)) as screen:
         screen.shows("0 hosts", "q quit")
         assert screen.settings() != screen.settings_before
@@ -178,6 +184,7 @@ def test_watch_restores_the_terminal_settings_when_it_ends(broker, folder, end, 
 
 
 def test_escape_sequences_in_names_do_not_reach_the_terminal(broker, folder):
+    """`stocktake watch` prints control characters of a host's message, such as in the host's name, as escaped text."""
     headline = {
         "code": "allocation-leaked",
         "severity": "error",
@@ -197,8 +204,8 @@ def test_escape_sequences_in_names_do_not_reach_the_terminal(broker, folder):
 
 
 @pytest.mark.parametrize("variable", ["NO_COLOR", "TERM"])
-def test_the_watch_command_prints_no_colours_if_the_environment_forbids_them(broker, folder, variable):
-    """Either NO_COLOR is set or TERM is ``dumb``."""
+def test_watch_prints_no_colours_if_they_are_disabled(broker, folder, variable):
+    """`stocktake watch` prints no colours if the variable NO_COLOR is set or if TERM is "dumb"."""
     value = {"NO_COLOR": "1", "TERM": "dumb"}[variable]
     documents = [broken("compute-1")]
     with (
@@ -213,7 +220,8 @@ def test_the_watch_command_prints_no_colours_if_the_environment_forbids_them(bro
     assert (b"\x1b" in screen.raw) is (variable == "NO_COLOR")  # a dumb terminal gets lines
 
 
-def test_the_key_u_in_the_watch_command_requests_an_audit_of_the_selected_host(broker, folder):
+def test_the_key_u_in_watch_requests_an_audit(broker, folder):
+    """When the operator presses "u" in `stocktake watch`, the agent of the selected host is told to audit."""
     host = "compute-audit-now"
     report = replace(REPORT, host=host)
     with agent(broker.url, host) as told, bus(broker.url) as opened:
@@ -226,7 +234,11 @@ def test_the_key_u_in_the_watch_command_requests_an_audit_of_the_selected_host(b
     assert told.reasons == ["rpc: audit_now"]
 
 
-def test_the_watch_command_requests_no_audit_from_a_host_that_sent_no_message(broker, folder):
+def test_watch_requests_no_audit_from_a_host_never_seen(broker, folder):
+    """The operator presses "u" for a host that has sent no message.
+
+    `stocktake watch` says that it did not ask the host.
+    """
     with watching(configured(folder, broker.url), "--expected", str(listed(folder, "compute-9")), "--all") as screen:
         screen.shows("AWAITED", "compute-9")
         screen.send(b"u")
@@ -244,8 +256,8 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_watch_exits_with_3_if_a_host_has_a_state_given_in_the_fail_on_option(broker, folder, fail_on, code):
-    """The command runs with `--once`."""
+def test_watch_once_exits_3_for_a_state_in_fail_on(broker, folder, fail_on, code):
+    """`stocktake watch --once --fail-on error,never` exits with 3 if an expected host has never sent a message."""
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)
     with synthetic_fleet(broker.url, ONCE):
@@ -255,7 +267,8 @@ def test_watch_exits_with_3_if_a_host_has_a_state_given_in_the_fail_on_option(br
     assert rows[-3:] == [["NEVER", "compute-4"], ["PARTIAL", "compute-3"], ["WARNING", "compute-2"]]
 
 
-def test_watch_run_once_prints_a_json_object_with_every_host(broker, folder):
+def test_watch_once_prints_every_host_as_json(broker, folder):
+    """`stocktake watch --once -f json` prints one object with all hosts and with the number of hosts in each state."""
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "-f", "json")
     document = json.loads(done.stdout)
@@ -263,7 +276,7 @@ def test_watch_run_once_prints_a_json_object_with_every_host(broker, folder):
     assert (document["counts"]["clean"], document["counts"]["warning"], document["expected"]) == (1, 1, None)
 
 
-def test_watch_run_once_prints_csv_with_a_row_for_each_host(broker, folder):
+def test_watch_once_prints_a_csv_row_for_each_host(broker, folder):
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "-f", "csv")
     head, *rows = csv.reader(io.StringIO(done.stdout))
@@ -271,7 +284,8 @@ def test_watch_run_once_prints_csv_with_a_row_for_each_host(broker, folder):
     assert [row[1] for row in rows] == ["compute-1", "compute-2", "compute-3"]
 
 
-def test_watch_run_once_writes_an_html_page_readable_only_by_its_owner(broker, folder):
+def test_watch_once_writes_a_private_html_page(broker, folder):
+    """`stocktake watch --once --html FILE` writes a page of the hosts, with file mode 0600."""
     page = folder / "once.html"
     expected = str(listed(folder, "compute-1", "compute-4"))
     with synthetic_fleet(broker.url, ONCE):
@@ -285,21 +299,24 @@ def test_watch_run_once_writes_an_html_page_readable_only_by_its_owner(broker, f
     assert "0 silent, 1 never seen" in text
 
 
-def test_watch_run_once_can_print_an_html_page_instead_of_the_table(broker, folder):
+def test_watch_once_can_print_an_html_page(broker, folder):
+    """`stocktake watch --once --html -` prints a complete HTML page to stdout instead of the table of hosts."""
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "--html", "-")
     assert done.stdout.startswith("<!doctype html>")
     assert done.stdout.endswith("</html>\n")
 
 
-def test_watch_exits_75_if_the_fleet_page_cannot_be_written(broker, folder):
+def test_watch_once_exits_75_if_it_cannot_write_the_page(broker, folder):
+    """`stocktake watch --once --html FILE` exits with 75 and an error message if the folder of FILE does not exist."""
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "--html", str(folder / "no-such-folder" / "page.html"))
     assert done.returncode == 75
     assert "cannot be written" in done.stderr
 
 
-def test_the_html_page_shows_the_last_fleet_state_after_the_watch_command_ended(broker, folder):
+def test_the_html_page_has_the_last_state_after_watch_ended(broker, folder):
+    """After the operator ends `stocktake watch --html FILE`, the page contains the last state of the hosts."""
     page, url = folder / "live.html", broker.virtual_host("page")
     with (
         synthetic_fleet(url, ONCE),
@@ -317,7 +334,11 @@ def other_broker(tmp_path_factory):
         yield started
 
 
-def test_watch_reports_a_dead_broker_and_still_lists_the_hosts_of_that_broker(broker, other_broker, folder):
+def test_watch_lists_the_hosts_of_a_dead_broker(broker, other_broker, folder):
+    """`stocktake watch` shows two cells, and one cell's RabbitMQ dies.
+
+    It reports this, and lists the cell's hosts as SILENT.
+    """
     cells = [
         f"--cell=one={configured(folder, broker.url, 'one')}",
         f"--cell=two={configured(folder, other_broker.url, 'two')}",
