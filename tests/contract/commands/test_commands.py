@@ -57,7 +57,8 @@ def codes(document):
 EXPECTED_CODES = ["allocation-leaked", "allocation-stale-move", "guest-unknown", "migration-finished-but-counted"]
 
 
-def test_the_audit_json_document_lists_findings_and_sources_and_planned_writes(host):
+def test_audit_json_lists_findings_sources_and_writes(host):
+    """`stocktake audit -f json` lists the findings, the sources, and the planned writes to Placement."""
     code, document = host.json("audit")
     assert code == 3
     assert list(document)[: len(AUDIT_KEYS)] == AUDIT_KEYS
@@ -78,7 +79,8 @@ def test_the_audit_json_document_lists_findings_and_sources_and_planned_writes(h
     assert [write["kind"] for write in document["plan"]["writes"]] == ["put-inventories", "put-traits"]
 
 
-def test_the_audit_text_shows_each_root_cause_together_with_its_symptoms(host):
+def test_the_audit_text_groups_findings_that_belong_together(host):
+    """`stocktake audit` prints four findings in three groups: a finding that follows from another stands below it."""
     ended = host.run("audit")
     assert (ended.code, ended.stderr) == (3, "")
     assert ended.stdout.startswith(f"audit of {host.agent.name} at ")
@@ -94,7 +96,8 @@ def test_the_audit_text_shows_each_root_cause_together_with_its_symptoms(host):
 
 
 @pytest.mark.parametrize("columns", ["80", "132"])
-def test_lines_of_the_printed_audit_fit_the_terminal_unless_they_are_commands(host, columns):
+def test_the_audit_text_fits_the_terminal(host, columns):
+    """Only lines with a command, which an operator copies whole, may be longer than the terminal is wide."""
     said = host.run_apart("audit", COLUMNS=columns).stdout.splitlines()
     whole = ("  fix: ", " hand: ", "inspect: ", " docs: ")
     assert [line for line in said if len(line) > int(columns) and not line.startswith(whole)] == []
@@ -111,7 +114,8 @@ FINDING_COLUMNS = [
 ]  # fmt: skip
 
 
-def test_the_findings_command_lists_each_finding_with_its_first_fix_command(host):
+def test_the_findings_command_lists_every_finding(host):
+    """`stocktake findings` lists every finding with its state and consumer. Its JSON also has a column for the fix."""
     code, rows = host.json("findings")
     assert (code, listed(rows)) == (3, EXPECTED_CODES)
     assert {tuple(row) for row in rows} == {tuple(FINDING_COLUMNS)}
@@ -137,25 +141,32 @@ def test_the_findings_command_lists_each_finding_with_its_first_fix_command(host
         (("--consumer", "NAME", "--causes"), ["allocation-stale-move"]),
     ],
 )
-def test_the_findings_command_exits_3_only_if_a_finding_matches_all_filters(host, filters, found):
+def test_findings_exits_3_if_a_finding_matches_all_filters(host, filters, found):
+    """`stocktake findings` with filters lists only matching findings.
+
+    It exits with 3, or with 0 if no finding matches.
+    """
     known = {"LEAKED": host.leaked, "NAME": f"moved-{host.agent.name}"}
     code, rows = host.json("findings", *(known.get(word, word) for word in filters))
     assert (code, listed(rows)) == (3 if found else 0, found)
 
 
-def test_the_findings_command_exits_2_if_a_source_could_not_be_read(own_host):
+def test_findings_exits_2_if_placement_is_down(own_host):
+    """`stocktake findings` then also lists the finding source-unavailable."""
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     code, rows = own_host.json("findings", "--code", "source-unavailable")
     assert (code, listed(rows)) == (2, ["source-unavailable"])
 
 
-def test_the_findings_command_suggests_the_right_code_after_a_typing_error(host):
+def test_findings_suggests_a_code_after_a_typing_error(host):
+    """`stocktake findings --code allocation-leak` exits with 127 and asks: did you mean allocation-leaked?"""
     ended = host.run("findings", "--code", "allocation-leak")
     assert (ended.code, ended.stdout) == (127, "")
     assert ended.stderr.endswith("unknown finding code allocation-leak: did you mean allocation-leaked?\n")
 
 
-def test_read_only_commands_change_neither_placement_nor_state_dir(own_host, rest):
+def test_read_only_commands_change_nothing(own_host, rest):
+    """The commands audit, ledger, explain, inventory and traits change neither Placement nor the state directory."""
     before = rest.generation(own_host.agent.provider_uuid)
     for command in (("audit",), ("ledger",), ("explain", "VCPU"), ("inventory", "--diff"), ("traits",)):
         assert own_host.run(*command).code in (0, 3)
@@ -164,7 +175,8 @@ def test_read_only_commands_change_neither_placement_nor_state_dir(own_host, res
 
 
 @needs_all_traits()
-def test_a_second_audit_of_an_unchanged_host_writes_nothing_to_placement(own_host, rest):
+def test_a_second_audit_writes_nothing_to_placement(own_host, rest):
+    """`stocktake audit --publish` runs twice on an unchanged host, and only the first run writes to Placement."""
     code, document = own_host.json("audit", "--publish")
     assert (code, document["published"], document["writes_done"]) == (3, True, 2)
     vcpu = rest.inventories(own_host.agent.provider_uuid)["VCPU"]
@@ -179,8 +191,8 @@ def test_a_second_audit_of_an_unchanged_host_writes_nothing_to_placement(own_hos
     assert own_host.json("traits", "--diff") == (0, [])
 
 
-def test_the_audit_command_does_not_publish_if_the_agent_only_observes(own_host, rest):
-    """Option `--publish` does not change that."""
+def test_audit_publish_writes_nothing_for_an_observer(own_host, rest):
+    """`stocktake audit --publish` does not change Placement if [agent] role is observer."""
     own_host.agent.configure({"agent": {"role": "observer"}})
     before = rest.generation(own_host.agent.provider_uuid)
     code, document = own_host.json("audit", "--publish")
@@ -192,8 +204,8 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_each_ledger_row_in_json_has_the_amounts_of_nova_host_and_placement(host):
-    """The amounts: promised (nova's database), held (the host) and recorded (Placement)."""
+def test_ledger_json_compares_nova_host_and_placement(host):
+    """Each row has the amounts promised (nova's database), held (seen on the host) and recorded (Placement)."""
     code, rows = host.json("ledger")
     assert code == 0
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -208,7 +220,8 @@ def test_each_ledger_row_in_json_has_the_amounts_of_nova_host_and_placement(host
     }
 
 
-def test_ledger_table_ends_with_a_total_line_for_each_resource_class(host):
+def test_the_ledger_ends_with_a_total_per_resource_class(host):
+    """The last lines of `stocktake ledger` are the sums of the promised, held and recorded amounts of each class."""
     ended = host.run("ledger")
     assert (ended.code, ended.stderr) == (0, "")
     assert ended.stdout.splitlines()[-2:] == [
@@ -217,7 +230,8 @@ def test_ledger_table_ends_with_a_total_line_for_each_resource_class(host):
     ]
 
 
-def test_ledger_rows_can_be_filtered_by_resource_class_and_by_consumer(host):
+def test_the_ledger_can_be_filtered_by_class_and_consumer(host):
+    """`stocktake ledger` with --resource-class, --consumer or both prints only the rows that match."""
     assert {row["resource_class"] for row in host.json("ledger", "--resource-class", "VCPU")[1]} == {"VCPU"}
     rows = host.json("ledger", "--consumer", host.evacuated)[1]
     assert [(row["consumer_uuid"], row["resource_class"]) for row in rows] == [
@@ -228,7 +242,8 @@ def test_ledger_rows_can_be_filtered_by_resource_class_and_by_consumer(host):
     assert [row["recorded"] for row in both] == [8]
 
 
-def test_the_ledger_command_prints_whole_uuids_in_csv_and_in_value_format(host):
+def test_the_ledger_does_not_shorten_uuids_in_csv(host):
+    """`stocktake ledger` prints whole UUIDs with -f csv or -f value, even if --max-width asks for 40 columns."""
     ended = host.run("ledger", "-f", "csv", "--max-width", "40")
     assert (ended.code, ended.stderr) == (0, "")
     read = list(csv.DictReader(io.StringIO(ended.stdout)))
@@ -240,7 +255,8 @@ def test_the_ledger_command_prints_whole_uuids_in_csv_and_in_value_format(host):
     assert "recorded 20" in table.stdout
 
 
-def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
+def test_a_narrow_ledger_table_leaves_out_columns(host):
+    """At 80 columns, `stocktake ledger` leaves out some columns, says which, and does not break long words."""
     table = host.run("ledger", "--max-width", "80").stdout.splitlines()
     assert max(map(len, table)) <= 80
     assert "left out: consumer_uuid, cause, provider, source (-c shows them)" in table
@@ -249,8 +265,8 @@ def test_a_narrow_ledger_table_leaves_out_columns_and_breaks_no_word(host):
     assert host.evacuated[:8] in chosen
 
 
-def test_the_ledger_prints_how_many_rows_without_a_difference_it_hides(host):
-    """Option `--only-differing`."""
+def test_the_ledger_says_how_many_rows_it_hides(host):
+    """`stocktake ledger --only-differing` prints only rows with a difference, and the number of rows left out."""
     code, rows = host.json("ledger", "--only-differing")
     assert code == 0
     assert {row["verdict"] for row in rows} == {"allocation-leaked", "allocation-stale-move", "guest-unknown"}
@@ -259,7 +275,8 @@ def test_the_ledger_prints_how_many_rows_without_a_difference_it_hides(host):
     assert "total VCPU: promised 8, held 10, recorded 20" in said
 
 
-def test_the_explain_command_shows_who_uses_a_resource_class_and_what_is_free(host):
+def test_explain_shows_the_users_of_a_resource_class(host):
+    """`stocktake explain VCPU` prints who uses VCPUs of the host, what is reserved, and how many are free."""
     ended = host.run("explain", "VCPU")
     assert (ended.code, ended.stderr) == (0, "")
     said = [line.strip() for line in ended.stdout.splitlines()]
@@ -283,8 +300,8 @@ def test_the_explain_command_shows_who_uses_a_resource_class_and_what_is_free(ho
     assert f"from placement allocations {host.evacuated}" in verbose
 
 
-def test_the_explain_command_for_a_resource_class_prints_amounts_and_inventory(host):
-    """Its JSON also lists the evacuations from this host."""
+def test_explain_json_has_amounts_and_inventory(host):
+    """`stocktake explain VCPU -f json` has the amounts by nova, host and Placement, and the inventory of VCPU."""
     code, document = host.json("explain", "VCPU")
     assert (code, document["schema_version"], document["resource_class"]) == (0, 1, "VCPU")
     assert {name: book["amount"] for name, book in document["books"].items()} == {
@@ -301,7 +318,8 @@ def test_the_explain_command_for_a_resource_class_prints_amounts_and_inventory(h
     )
 
 
-def test_explain_shows_host_memory_and_guest_memory_as_separate_reservations(host):
+def test_explain_lists_the_parts_of_reserved_memory(host):
+    """`stocktake explain MEMORY_MB` shows the host's reserve and the memory of a guest unknown to nova separately."""
     code, document = host.json("explain", "MEMORY_MB")
     assert code == 0
     (inventory,) = document["inventory"]
@@ -312,7 +330,8 @@ def test_explain_shows_host_memory_and_guest_memory_as_separate_reservations(hos
     ]
 
 
-def test_explain_shows_the_allocations_and_findings_of_a_consumer(host):
+def test_explain_shows_allocations_and_findings_of_a_consumer(host):
+    """`stocktake explain UUID` prints what Placement records for an instance, and the findings about the instance."""
     code, document = host.json("explain", host.evacuated)
     assert (code, document["subject"], document["consumer"]) == (0, "consumer", host.evacuated)
     assert {row["resource_class"]: row["recorded"] for row in document["rows"]} == {"VCPU": 8, "MEMORY_MB": 2048}
@@ -323,15 +342,16 @@ def test_explain_shows_the_allocations_and_findings_of_a_consumer(host):
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--resource-class")])
-def test_commands_exit_127_for_an_unknown_resource_class_and_suggest_a_name(host, command):
+def test_commands_suggest_a_known_resource_class(host, command):
+    """`stocktake explain VCPUS` and `stocktake ledger --resource-class VCPUS` exit with 127 and mention VCPU."""
     ended = host.run(*command, "VCPUS")
     assert (ended.code, ended.stdout) == (127, "")
     assert "VCPU, " in ended.stderr.partition("VCPUS")[2]
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer")])
-def test_explain_and_ledger_exit_with_127_if_the_given_consumer_is_unknown(host, command):
-    """They also say where they searched."""
+def test_commands_exit_127_for_an_unknown_consumer(host, command):
+    """`stocktake explain UUID` and `stocktake ledger --consumer UUID` say where they searched for the consumer."""
     stray = "99999999-0000-4000-8000-000000000000"
     ended = host.run(*command, stray)
     assert (ended.code, ended.stdout) == (127, "")
@@ -339,7 +359,8 @@ def test_explain_and_ledger_exit_with_127_if_the_given_consumer_is_unknown(host,
     assert "libvirt" in ended.stderr
 
 
-def test_inventory_command_shows_total_used_and_free_of_each_resource_class(host):
+def test_inventory_shows_total_used_and_free_amounts(host):
+    """`stocktake inventory` prints one row for each resource class of the host."""
     code, rows = host.json("inventory")
     assert code == 0
     assert [list(row) for row in rows] == [INVENTORY_KEYS] * 3
@@ -350,7 +371,8 @@ def test_inventory_command_shows_total_used_and_free_of_each_resource_class(host
     assert "32768 MiB" in ended.stdout
 
 
-def test_the_inventory_diff_shows_wanted_values_beside_those_in_placement(host):
+def test_inventory_diff_shows_wanted_and_recorded_values(host):
+    """`stocktake inventory --diff` exits with 3, and shows the agent's values beside those of Placement."""
     code, rows = host.json("inventory", "--diff")
     assert code == 3
     found = {row["resource_class"]: row for row in rows}
@@ -364,7 +386,10 @@ def test_the_inventory_diff_shows_wanted_values_beside_those_in_placement(host):
 
 
 def test_the_traits_command_shows_the_owner_of_each_trait(own_host, rest):
-    """With `--diff` it omits the traits of the operator."""
+    """`stocktake traits` marks a trait as the operator's or as the agent's.
+
+    With --diff it omits the operator's traits.
+    """
     rest.set_traits(own_host.agent.provider_uuid, "CUSTOM_GOLD")
     code, rows = own_host.json("traits")
     assert code == 0
@@ -381,7 +406,8 @@ def test_the_traits_command_shows_the_owner_of_each_trait(own_host, rest):
 
 
 @needs_all_traits()
-def test_status_shows_the_last_report_of_the_daemon(own_host):
+def test_status_shows_the_last_report_of_the_agent(own_host):
+    """After an audit by the agent, `stocktake status` prints its findings, its age and the free amounts."""
     ended = own_host.agent.agent("--once")
     assert ended.code == 3, ended.stderr
     code, document = own_host.json("status")
@@ -395,8 +421,8 @@ def test_status_shows_the_last_report_of_the_daemon(own_host):
     assert [own_host.agent.name, "VCPU", "40", "20"] in [line.split() for line in ended.stdout.splitlines()]
 
 
-def test_the_agent_writes_no_report_file_if_publishing_is_disabled(own_host):
-    """The agent runs with `--once --no-publish`."""
+def test_the_agent_writes_no_report_with_no_publish(own_host):
+    """An agent that runs with --once --no-publish neither creates nor changes the report file."""
     assert own_host.agent.agent("--once", "--no-publish").code == 3
     assert not own_host.agent.report_file.exists()
     assert own_host.agent.agent("--once").code == 3
@@ -405,7 +431,8 @@ def test_the_agent_writes_no_report_file_if_publishing_is_disabled(own_host):
     assert own_host.agent.report_file.read_bytes() == before
 
 
-def test_status_exits_2_with_a_warning_if_the_report_is_stale(own_host):
+def test_status_exits_2_if_the_report_is_stale(own_host):
+    """The report is older than three intervals, so `stocktake status` asks if stocktake-agent is running."""
     assert own_host.agent.agent("--once").code == 3
     report = json.loads(own_host.agent.report_file.read_text())
     report["audit"]["started_at"] = "2026-01-01T00:00:00.000Z"
@@ -432,7 +459,8 @@ def children(own_host, rest) -> SmallHost:
     return own_host
 
 
-def test_the_ledger_does_not_compare_amounts_on_child_providers(children):
+def test_the_ledger_does_not_compare_child_providers(children):
+    """For a GPU on a child provider, `stocktake ledger` shows only what Placement records, marked not-compared."""
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -450,7 +478,8 @@ def test_the_ledger_does_not_compare_amounts_on_child_providers(children):
     assert (told["promised"], told["held"], told["recorded"]) == (None, None, 2)
 
 
-def test_explain_prints_child_providers_with_equal_values_as_one_line(children):
+def test_explain_groups_child_providers_with_equal_values(children):
+    """`stocktake explain PGPU` prints six providers with the same values in one line. Its JSON lists each provider."""
     said = children.run("explain", "PGPU").stdout.splitlines()
     (group,) = [line for line in said if "with the same values" in line]
     assert group.startswith(f"6 providers with the same values (total 1, 0 used): {children.agent.name}_dev-")
@@ -465,7 +494,8 @@ LOOKS = [("audit",), ("ledger",), ("explain", "VCPU"), ("inventory",), ("invento
 
 
 @pytest.mark.parametrize("command", LOOKS)
-def test_read_only_commands_exit_2_with_partial_output_if_placement_is_down(own_host, command):
+def test_read_only_commands_exit_2_if_placement_is_down(own_host, command):
+    """The commands still print what they could read elsewhere; what only Placement knows is empty or unknown."""
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     ended = own_host.run(*command, "-f", "json")
     assert ended.code == 2
@@ -485,7 +515,8 @@ def test_read_only_commands_exit_2_with_partial_output_if_placement_is_down(own_
         assert {row["differs"] for row in document} == {"unknown"}
 
 
-def test_explain_and_ledger_exit_2_for_an_unknown_consumer_if_placement_is_down(own_host):
+def test_a_consumer_search_exits_2_if_placement_is_down(own_host):
+    """`stocktake explain` and `stocktake ledger` find no such consumer "as far as the sources could be read"."""
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     stray = "99999999-0000-4000-8000-000000000000"
     for command in (("explain", stray), ("ledger", "--consumer", stray)):
@@ -505,7 +536,8 @@ AWAY = {
     ("source", "unread"),
     [("placement", ["recorded"]), ("state", ["promised"]), ("libvirt", ["held", "promised"])],
 )
-def test_explain_marks_amounts_from_an_unreadable_source_as_not_read(own_host, source, unread):
+def test_explain_shows_unread_amounts_as_not_known(own_host, source, unread):
+    """If Placement, nova's database or libvirt is down, `stocktake explain` says which amounts are not known."""
     assert "not known" not in own_host.run("explain", own_host.running[0]).stdout
     own_host.agent.configure(AWAY[source])
     ended = own_host.run("explain", own_host.running[0])
@@ -517,7 +549,8 @@ def test_explain_marks_amounts_from_an_unreadable_source_as_not_read(own_host, s
     assert {row[book] for row in rows for book in unread} == {None}
 
 
-def test_the_ledger_shows_amounts_in_placement_as_unknown_if_placement_is_down(own_host):
+def test_the_ledger_shows_unread_amounts_as_a_dash(own_host):
+    """If Placement is down, `stocktake ledger` prints "-" for its amounts, and says that "-" means not known."""
     own_host.agent.configure(AWAY["placement"])
     said = own_host.run("ledger").stdout.splitlines()
     rows = [line.split("  ") for line in said if own_host.running[0] in line]
@@ -528,7 +561,8 @@ def test_the_ledger_shows_amounts_in_placement_as_unknown_if_placement_is_down(o
     assert sum(line.startswith('"-" means not known: placement: ') for line in said) == 1
 
 
-def test_an_empty_ledger_table_ends_with_a_hint_if_a_source_is_unreadable(own_host):
+def test_an_empty_ledger_mentions_unreadable_sources(own_host):
+    """`stocktake ledger` finds no consumer. If Placement is down, it adds "as far as the sources could be read"."""
     ended = own_host.run("ledger", "--resource-class", "VGPU")
     assert ended.stdout.strip().endswith("no consumer was found in nova's database, on this host or in Placement")
     own_host.agent.configure(AWAY["placement"])
@@ -538,7 +572,8 @@ def test_an_empty_ledger_table_ends_with_a_hint_if_a_source_is_unreadable(own_ho
     )
 
 
-def test_the_explain_command_names_unread_sources_if_a_consumer_is_not_found(own_host):
+def test_explain_lists_unread_sources_for_a_missing_consumer(own_host):
+    """If Placement is down, `stocktake explain UUID` says that the other sources do not contain the consumer."""
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2
@@ -552,7 +587,8 @@ def test_the_explain_command_names_unread_sources_if_a_consumer_is_not_found(own
 
 
 @pytest.mark.parametrize("source", ["placement", "libvirt"])
-def test_explain_shows_unknown_inventory_if_the_inventory_source_is_unreadable(own_host, source):
+def test_explain_does_not_take_unread_inventory_for_none(own_host, source):
+    """With Placement or libvirt down, `stocktake explain VGPU` says: it is unknown whether the host offers any."""
     assert "no inventory of VGPU: this host offers no VGPU" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()
@@ -560,7 +596,8 @@ def test_explain_shows_unknown_inventory_if_the_inventory_source_is_unreadable(o
     assert f"no inventory of VGPU: {why}" in said
 
 
-def test_read_only_commands_exit_75_if_nova_libvirt_and_placement_are_down(own_host):
+def test_read_only_commands_exit_75_if_all_sources_are_down(own_host):
+    """With nova's database, libvirt and Placement down, the commands print an error that lists them."""
     own_host.agent.configure(
         {
             "placement": {"endpoint_override": "http://127.0.0.1:1"},
@@ -579,7 +616,8 @@ def test_read_only_commands_exit_75_if_nova_libvirt_and_placement_are_down(own_h
         assert "Traceback" not in ended.stderr
 
 
-def test_a_command_exits_78_if_two_compute_id_files_contradict_each_other(own_host):
+def test_a_command_exits_78_if_two_compute_id_files_differ(own_host):
+    """`stocktake audit` prints both UUIDs if two compute_id files disagree about the UUID of the host."""
     other = "12345678-0000-4000-8000-000000000000"
     (own_host.agent.folder / "state" / "compute_id").write_text(other)
     ended = own_host.run("audit")
@@ -589,15 +627,16 @@ def test_a_command_exits_78_if_two_compute_id_files_contradict_each_other(own_ho
     assert own_host.agent.provider_uuid in line
 
 
-def test_a_command_writes_debug_logs_to_stderr_and_json_to_stdout(host):
+def test_debug_logs_go_to_stderr_and_json_to_stdout(host):
+    """`stocktake --debug audit -f json` leaves stdout valid JSON for programs."""
     ended = stocktake("--debug", "--config-file", host.agent.config_file, "audit", "-f", "json")
     assert ended.code == 3
     assert json.loads(ended.stdout)["outcome"] == "findings"
     assert " DEBUG " in ended.stderr
 
 
-def test_the_audit_command_exits_with_5_if_the_provider_belongs_to_nova_compute(own_host, rest):
-    """It writes nothing."""
+def test_audit_exits_5_if_nova_compute_owns_the_provider(own_host, rest):
+    """`stocktake audit --publish` writes nothing to a provider that has the trait OWNER_NOVA."""
     rest.set_traits(own_host.agent.provider_uuid, "OWNER_NOVA")
     before = rest.generation(own_host.agent.provider_uuid)
     code, document = own_host.json("audit", "--publish")
@@ -607,7 +646,8 @@ def test_the_audit_command_exits_with_5_if_the_provider_belongs_to_nova_compute(
     assert rest.generation(own_host.agent.provider_uuid) == before
 
 
-def test_the_audit_command_exits_with_2_if_another_process_has_the_write_lock(own_host, rest):
+def test_audit_exits_2_if_another_process_has_the_lock(own_host, rest):
+    """`stocktake audit --publish` writes nothing, and prints the id of the process that has the agent's lock file."""
     before = rest.generation(own_host.agent.provider_uuid)
     with FileLock(str(own_host.agent.folder / "state" / LOCK_FILE), str(own_host.agent.folder / "run")).hold():
         ended = own_host.run("audit", "--publish", "-f", "json")
@@ -620,7 +660,8 @@ def test_the_audit_command_exits_with_2_if_another_process_has_the_write_lock(ow
 NASTY = "evil\x1b[2J\nname"
 
 
-def test_an_instance_name_cannot_inject_terminal_control_characters(own_host):
+def test_commands_print_no_control_characters_of_a_name(own_host):
+    """An instance's name has an escape sequence and a line break; the commands' text output contains neither."""
     with own_host.agent.rows() as connection:
         cell.set_columns(connection, "instances", {"uuid": own_host.evacuated}, display_name=NASTY)
     for command in (("audit",), ("ledger",), ("ledger", "-f", "value"), ("ledger", "-c", "consumer_name"),
