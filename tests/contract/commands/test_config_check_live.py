@@ -55,7 +55,8 @@ def checked(host: AgentHost) -> tuple[int, dict[str, tuple[bool, str]]]:
     return done.code, {row["what"]: (row["ok"], row["words"]) for row in done.document["live"]}
 
 
-def test_a_live_config_check_exits_0_and_describes_each_reachable_service(host):
+def test_config_check_live_exits_0_if_every_service_answers(host):
+    """`stocktake config check --live` describes Placement, nova's database, libvirt and the host's provider."""
     code, rows = checked(host)
     assert (code, {what for what, (ok, _) in rows.items() if not ok}) == (0, set()), rows
     assert rows["this host's provider"][1].endswith(f"/compute_id) is named {host.name}")
@@ -65,7 +66,8 @@ def test_a_live_config_check_exits_0_and_describes_each_reachable_service(host):
 
 
 @pytest.mark.parametrize("what", DEAD)
-def test_config_check_live_exits_2_and_says_which_service_failed_and_why(host, what):
+def test_config_check_live_exits_2_if_a_service_fails(host, what):
+    """`stocktake config check --live` says which service or directory is unusable, and why."""
     port = free_port()
     changes = {
         group: {name: value.format(port=port) if isinstance(value, str) else value for name, value in options.items()}
@@ -77,14 +79,15 @@ def test_config_check_live_exits_2_and_says_which_service_failed_and_why(host, w
     assert len(rows[what][1]) > 20
 
 
-def test_a_live_config_check_contacts_nothing_if_an_option_is_wrong(host):
-    """Its exit code is 78."""
+def test_config_check_live_contacts_nothing_for_a_wrong_option(host):
+    """`stocktake config check --live` exits with 78 for a wrong value such as [agent] role = king."""
     host.configure({"agent": {"role": "king"}})
     done = stocktake_here("--config-file", host.config_file, "config", "check", "--live", "-f", "json")
     assert (done.code, done.document["live"]) == (78, None)
 
 
-def test_an_offline_config_check_says_that_nothing_was_contacted(host):
+def test_config_check_says_that_nothing_was_contacted(host):
+    """`stocktake config check` without --live reads only files, and its output says so."""
     done = stocktake_here("--config-file", host.config_file, "config", "check")
     files = f"{host.config_file}, {host.folder}/nova.conf"
     assert (done.code, done.stdout) == (0, f"no mistakes found in {files}; nothing was contacted\n")
@@ -99,7 +102,8 @@ def broker(tmp_path_factory) -> Iterator[rabbitmq.RabbitMq]:
 
 
 @pytest.mark.parametrize(("user", "ok"), [("", True), ("stranger:hunter2@", False)])
-def test_the_check_of_a_broker_passes_if_the_user_can_send_a_message_to_it(host, broker, user, ok):
+def test_config_check_live_sends_a_message_to_the_broker(host, broker, user, ok):
+    """`stocktake config check --live` reports that RabbitMQ accepts messages, or which user RabbitMQ refuses."""
     url = broker.url if ok else f"rabbit://{user}{broker.url.rpartition('@')[2]}"
     host.configure({"DEFAULT": {"transport_url": url}})
     code, rows = checked(host)
@@ -107,7 +111,8 @@ def test_the_check_of_a_broker_passes_if_the_user_can_send_a_message_to_it(host,
     assert ("accepts messages" if ok else "refuses user 'stranger'") in rows["message broker"][1]
 
 
-def test_a_metrics_address_passes_if_it_is_free_or_the_agent_listens_there(host):
+def test_a_free_metrics_address_passes_the_check(host):
+    """`stocktake config check --live` accepts a metrics address that is free or where the agent already listens."""
     address = f"tcp://127.0.0.1:{free_port()}"
     host.configure({"DEFAULT": {"update_resources_interval": -1}, "metrics": {"uri": address}})
     _, rows = checked(host)
@@ -119,7 +124,8 @@ def test_a_metrics_address_passes_if_it_is_free_or_the_agent_listens_there(host)
     assert rows["health address"] == (True, f"an agent answers at unix://{host.folder}/run/health.sock")
 
 
-def test_a_metrics_address_fails_the_check_if_another_program_uses_it(host, placement):
+def test_a_metrics_address_in_use_fails_the_check(host, placement):
+    """`stocktake config check --live` exits with 2 if another program listens at the agent's metrics address."""
     address = placement.server.url.replace("http", "tcp")
     host.configure({"metrics": {"uri": address}})
     code, rows = checked(host)
@@ -128,7 +134,8 @@ def test_a_metrics_address_fails_the_check_if_another_program_uses_it(host, plac
 
 
 @pytest.mark.parametrize(("token", "ok"), [(TOKEN, True), ("wrong", False)])
-def test_a_host_without_a_compute_id_file_is_looked_up_in_placement_by_its_name(host, token, ok):
+def test_config_check_live_finds_the_provider_by_name(host, token, ok):
+    """Without a compute_id file, `stocktake config check --live` looks up the host's provider in Placement by name."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()
     host.configure({"placement": {"token": token}})

@@ -134,13 +134,15 @@ READING = [
 
 
 @pytest.mark.parametrize(("name", "more", "command", "code"), READING)
-def test_read_only_commands_exit_with_the_expected_code_in_each_situation(shared, name, more, command, code):
+def test_read_only_commands_have_the_documented_exit_codes(shared, name, more, command, code):
+    """The exit code tells a script: 0 nothing found, 2 not all read, 3 findings, 5 refused, 75 nothing read."""
     ended = shared(name).run(*command, more=more)
     assert ended.code == code, ended.stderr
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))
 
 
-def test_heal_exits_with_75_if_a_repair_must_wait_and_with_5_if_it_is_refused(shared):
+def test_heal_exits_75_for_waiting_and_5_for_refused_repairs(shared):
+    """`stocktake heal --finding ID` exits with 75 for a finding younger than [heal] min_age, else with 5."""
     world = shared("wrong")
     waits = world.run("heal", "--finding", world.finding("allocation-leaked"), more=YOUNG)
     assert waits.code == 75
@@ -149,7 +151,8 @@ def test_heal_exits_with_75_if_a_repair_must_wait_and_with_5_if_it_is_refused(sh
     assert world.run("heal", "--finding", world.finding("guest-unknown"), more=OLD).code == 5
 
 
-def test_journal_exits_2_for_a_torn_journal_file_and_75_for_an_unreadable_one(tmp_path, rest):
+def test_journal_exits_2_for_an_incomplete_line(tmp_path, rest):
+    """`stocktake journal` exits with 2 if a line of its file is incomplete, and with 75 if the file cannot be read."""
     world = _calm(tmp_path, rest)
     journal = tmp_path / "state" / "journal.jsonl"
     journal.write_text("{torn\n")
@@ -159,14 +162,15 @@ def test_journal_exits_2_for_a_torn_journal_file_and_75_for_an_unreadable_one(tm
     assert world.run("journal", "-f", "json").document["exit_code"] == 75
 
 
-def test_audit_and_findings_exit_5_if_another_service_writes_the_provider(tmp_path, rest):
+def test_audit_and_findings_exit_5_if_nova_is_the_owner(tmp_path, rest):
+    """The trait OWNER_NOVA on the host's provider in Placement means that another service writes the provider."""
     world = _wrong(tmp_path, rest)
     rest.set_traits(world.provider, "OWNER_NOVA")
     assert [world.run(name).code for name in ("audit", "findings", "ledger")] == [5, 5, 0]
 
 
-def test_the_heal_command_exits_with_4_after_it_carried_out_its_whole_plan(tmp_path, rest):
-    """Code 4: every step of the plan is done."""
+def test_heal_exits_4_after_it_carried_out_its_plan(tmp_path, rest):
+    """`stocktake heal --plan DIGEST --yes` exits with 4 after every step of the plan is done."""
     world = _wrong(tmp_path, rest)
     plan = world.plan("heal", more=OLD)
     assert world.run("heal", "--plan", "0" * 12, "--yes", more=OLD).code == 5
@@ -180,7 +184,8 @@ def test_the_heal_command_exits_with_4_after_it_carried_out_its_whole_plan(tmp_p
     assert world.run(*world.plan("heal", more=OLD), more=OLD).code == 0, "a plan without a change"
 
 
-def test_the_adopt_command_exits_with_code_4_after_it_completed_every_step(tmp_path, rest):
+def test_adopt_exits_4_after_it_carried_out_its_plan(tmp_path, rest):
+    """`stocktake adopt --plan DIGEST --yes` exits with 4 after every step of the plan is done."""
     world = _renamed(tmp_path, rest)
     plan = world.plan("adopt")
     assert world.run("adopt", "--plan", "0" * 12, "--yes").code == 5
@@ -197,7 +202,8 @@ def test_the_adopt_command_exits_with_code_4_after_it_completed_every_step(tmp_p
     ("outcome", "code"),
     [(Outcome.CLEAN, 0), (Outcome.PARTIAL, 2), (Outcome.FINDINGS, 3), (Outcome.REFUSED, 5), (Outcome.UNREADABLE, 75)],
 )
-def test_status_has_the_exit_code_of_the_last_audit_of_the_daemon(tmp_path, outcome, code):
+def test_status_has_the_exit_code_of_the_last_audit(tmp_path, outcome, code):
+    """For example, `stocktake status` exits with 0 if the daemon's last audit was clean, with 3 if it had findings."""
     path = tmp_path / "stocktake.conf"
     path.write_text(ALONE.replace("[agent]", f"[agent]\nstate_dir = {tmp_path}/state\nrun_dir = {tmp_path}/run"))
     assert stocktake_here("--config-file", path, "status").code == 75, "there is no report"
@@ -206,7 +212,8 @@ def test_status_has_the_exit_code_of_the_last_audit_of_the_daemon(tmp_path, outc
     assert stocktake_here("--config-file", path, "status").code == code
 
 
-def test_every_documented_exit_code_of_ledger_and_audit_has_a_test():
+def test_documented_exit_codes_of_ledger_and_audit_are_tested():
+    """The tests cover exactly the exit codes that docs/reference/exit-codes.md lists for `ledger` and `audit`."""
     table = (ROOT / "docs/reference/exit-codes.md").read_text().partition("| Command | 0 | 2 | 3 | 4 | 5 | 75 |\n")[2]
     rows = [line.split("|") for line in table.partition("\n\n")[0].splitlines()[1:]]
     used = {name: {code for _, _, command, code in READING if command[0] == name} for name in ("ledger", "audit")}

@@ -75,26 +75,34 @@ def error_of(ended, code, kind):
 
 @pytest.mark.parametrize(("command", "ends"), DEAD.items(), ids=lambda value: " ".join(map(str, value)))
 def test_a_command_that_fails_prints_a_json_error_object(config, command, ends):
+    """With -f json, a command whose sources are all down prints an object with the message and the exit code."""
     error = error_of(stocktake_here("--config-file", config, *command, "-f", "json"), *ends)
     assert "Traceback" not in error["message"]
 
 
-def test_every_command_with_a_json_format_is_covered_by_these_tests():
+def test_the_error_tests_cover_every_command_with_json():
+    """Every command with -f json, except config check and config show, is in the list of failing commands."""
     assert set(NAMES) - {"config check", "config show"} <= {command[0] for command in DEAD}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_wrong_command_line_prints_a_json_error_object_of_kind_arguments(config, name):
+def test_a_wrong_command_line_prints_a_json_error_object(config, name):
+    """With -f json, a command with an unknown option exits with 127, and its error object has the kind "arguments"."""
     ended = stocktake_here("--config-file", config, *name.split(), "--nonsense", "-f", "json")
     error_of(ended, 127, "arguments")
 
 
 @pytest.mark.parametrize("name", sorted({command[0] for command in DEAD} | {"config show"}))
-def test_a_missing_configuration_file_prints_a_json_error_object(tmp_path, name):
+def test_a_missing_config_file_gives_a_json_error_object(tmp_path, name):
+    """With -f json, a command without its configuration file exits with 78. Its error object has the path."""
     more = {"explain": ["VCPU"], "undo": ["3f9c"], "why": ["--resource", "VCPU=1"]}.get(name, [])
     ended = stocktake_here("--config-file", tmp_path / "none.conf", *name.split(), *more, "-f", "json")
     assert error_of(ended, 78, "configuration")["message"] == f"{tmp_path}/none.conf: there is no such file"
 
 
-def test_a_failing_process_writes_only_the_json_error_object_to_stdout(config):
+def test_a_failing_process_prints_only_json_to_stdout(config):
+    """`stocktake ledger -f json` fails, and stdout contains only the JSON error object.
+
+    The message also goes to stderr.
+    """
     error_of(stocktake("--config-file", config, "ledger", "-f", "json"), 75, "unavailable")

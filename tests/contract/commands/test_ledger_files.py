@@ -38,7 +38,8 @@ def taken(path):
     return sum(one.lstat().st_blocks * 512 for one in (path, *path.rglob("*")))
 
 
-def test_the_rows_of_the_storage_ledger_add_up_to_the_file_system_size(host, instances):
+def test_the_storage_ledger_adds_up_to_the_file_system_size(host, instances):
+    """The rows of `stocktake ledger --storage` add up to the size of the file system with the instances' folders."""
     rows = [row for row in host.run("ledger", "--storage", "-f", "json").document if row["store"] == str(instances)]
     place = os.statvfs(instances)
     assert sum(row["size_bytes"] for row in rows) == place.f_blocks * place.f_frsize
@@ -52,7 +53,8 @@ def test_the_rows_of_the_storage_ledger_add_up_to_the_file_system_size(host, ins
     }
 
 
-def test_the_audit_reports_a_leftover_instance_folder_until_it_is_removed(host, instances):
+def test_the_audit_reports_a_leftover_instance_folder(host, instances):
+    """A deleted instance's folder is a finding of `stocktake audit` (image-leftover) until the folder is removed."""
     found = [f for f in host.run("audit", "-f", "json").document["findings"] if f["code"] == "image-leftover"]
     assert [(f["consumer_uuid"], f["subject"]) for f in found] == [(host.leaked, str(instances / host.leaked))]
     shutil.rmtree(instances / host.leaked)
@@ -60,8 +62,8 @@ def test_the_audit_reports_a_leftover_instance_folder_until_it_is_removed(host, 
     assert "image-leftover" not in {f["code"] for f in document["findings"]}
 
 
-def test_disk_gb_is_the_size_of_the_ceph_cluster_if_guest_disks_are_in_ceph(host, tmp_path):
-    """The rows of `stocktake ledger --storage` add up to the same size."""
+def test_disk_gb_is_the_size_of_the_ceph_cluster(host, tmp_path):
+    """If guest disks are in Ceph, `stocktake inventory` shows the cluster's size as the total of DISK_GB."""
     runner = ceph.printing(tmp_path / "bin", ceph.REEF)
     host.agent.configure({"libvirt": {"images_type": "rbd", "images_rbd_pool": "vms", "rbd_user": "cinder"}})
     try:

@@ -34,7 +34,8 @@ def storage(host: SmallHost, group, *arguments: str):
     return host.run_apart("ledger", "--storage", *arguments, **group.environment)
 
 
-def test_the_rows_of_the_storage_ledger_add_up_to_the_volume_group_size(host, group):
+def test_the_storage_ledger_adds_up_to_the_volume_group_size(host, group):
+    """The rows of `stocktake ledger --storage` add up to the size of the LVM volume group with the guests' disks."""
     ended = storage(host, group, "-f", "json")
     rows = ended.document
     size, free = rigs.lvm(
@@ -51,7 +52,8 @@ def test_the_rows_of_the_storage_ledger_add_up_to_the_volume_group_size(host, gr
     ]
 
 
-def test_the_total_line_of_the_storage_ledger_shows_0_unaccounted_bytes(host, group):
+def test_the_storage_ledger_accounts_for_every_byte(host, group):
+    """The last line of `stocktake ledger --storage` for an LVM volume group says "unaccounted 0 bytes"."""
     ended = storage(host, group)
     assert ended.stderr == ""
     (foot,) = [line for line in ended.stdout.splitlines() if line.startswith("total vg vg0")]
@@ -61,7 +63,8 @@ def test_the_total_line_of_the_storage_ledger_shows_0_unaccounted_bytes(host, gr
     assert "orphaned" in ended.stdout
 
 
-def test_the_storage_ledger_can_be_filtered_by_consumer_and_limited_to_columns(host, group):
+def test_the_storage_ledger_can_show_one_consumer(host, group):
+    """`stocktake ledger --storage --consumer UUID -c owner` prints the column owner of one instance's rows."""
     ended = storage(host, group, "--consumer", host.running[0], "-f", "csv", "-c", "owner", "-c", "size_bytes")
     assert list(csv.reader(io.StringIO(ended.stdout)))[1:] == [[host.running[0], str(100 * MIB)]]
 
@@ -74,7 +77,8 @@ def test_the_storage_ledger_can_be_filtered_by_consumer_and_limited_to_columns(h
         (("-c", "verdict"), "unknown column verdict; the columns are store, owner_kind"),
     ],
 )
-def test_the_storage_ledger_rejects_unsuitable_arguments_with_exit_code_127(host, group, arguments, said):
+def test_the_storage_ledger_exits_127_for_wrong_arguments(host, group, arguments, said):
+    """`stocktake ledger --storage` rejects --resource-class, a consumer without disks, and an unknown column."""
     ended = storage(host, group, *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr

@@ -26,7 +26,8 @@ def spellings(host: SmallHost) -> list[str]:
     return [uuid, uuid.upper(), uuid[:8], uuid[:13], f"web-1-{host.agent.name}"]
 
 
-def test_commands_about_an_instance_accept_its_name_or_a_prefix_of_its_uuid(host):
+def test_an_instance_is_found_by_name_or_start_of_its_uuid(host):
+    """The commands explain, ledger and why also accept an instance's name or the first 8 characters of its UUID."""
     for who in spellings(host):
         assert host.json("explain", who)[1]["consumer"] == host.running[0]
         rows = host.json("ledger", "--consumer", who)[1]
@@ -35,15 +36,18 @@ def test_commands_about_an_instance_accept_its_name_or_a_prefix_of_its_uuid(host
     assert [(code, document["request"]) for code, document in others] == [(by_uuid[0], by_uuid[1]["request"])] * 3
 
 
-def test_a_guest_known_only_to_libvirt_is_found_by_its_domain_name(host):
+def test_a_guest_unknown_to_nova_is_found_by_its_domain_name(host):
+    """A domain exists in libvirt but not in nova. `stocktake explain NAME` finds it by the name in libvirt."""
     assert host.json("explain", "by-hand")[1]["consumer"] == host.stranger
 
 
-def test_commands_find_an_evacuated_instance_by_its_name(host):
+def test_explain_finds_an_evacuated_instance_by_its_name(host):
+    """An instance moved to another host by evacuation; `stocktake explain NAME` on the old host finds it."""
     assert host.json("explain", f"moved-{host.agent.name}")[1]["consumer"] == host.evacuated
 
 
-def test_a_resource_class_can_be_named_in_lower_case(host):
+def test_a_resource_class_may_be_written_in_lower_case(host):
+    """The commands explain, ledger and why accept "vcpu" or "memory_mb" for VCPU or MEMORY_MB."""
     assert host.json("explain", "memory_mb")[1]["resource_class"] == "MEMORY_MB"
     assert {row["resource_class"] for row in host.json("ledger", "--resource-class", "vcpu")[1]} == {"VCPU"}
     assert host.run("why", "--resource", "vcpu=1", "--forbidden", "hw_cpu_x86_avx512f").code == 0
@@ -57,7 +61,8 @@ def test_explain_accepts_the_first_8_characters_of_a_finding_id(host):
 
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer"), ("why", "--flavor-of")])
-def test_a_command_exits_127_and_prints_both_uuids_of_an_ambiguous_name(tmp_path, rest, command):
+def test_a_command_exits_127_for_an_ambiguous_name(tmp_path, rest, command):
+    """Two instances have the same name, so explain, ledger and why print both UUIDs and do nothing else."""
     own = small_host(tmp_path, rest)
     with own.agent.rows() as connection:
         for uuid in (own.running[0], own.evacuated):
@@ -68,14 +73,16 @@ def test_a_command_exits_127_and_prints_both_uuids_of_an_ambiguous_name(tmp_path
     assert ended.stderr == f"stocktake: several consumers match billing: {both}\n"
 
 
-def test_a_command_given_an_unknown_name_exits_127_and_suggests_similar_names(host):
+def test_explain_suggests_similar_names_for_an_unknown_name(host):
+    """`stocktake explain web-l` exits with 127 and prints up to three existing names, such as web-1."""
     ended = host.run("explain", f"web-l-{host.agent.name}")
     assert ended.code == 127
     near = ended.stderr.partition("; nearest: ")[2].strip().split(", ")
     assert (f"web-1-{host.agent.name}" in near, len(near) <= 3) == (True, True)
 
 
-def test_a_command_given_an_unknown_finding_id_exits_127(host):
+def test_heal_exits_127_for_an_unknown_finding_id(host):
+    """`stocktake heal` also exits with 127 for fewer than 8 characters of an id or a plan's digest."""
     assert host.run("heal", "--finding", "00000000").code == 127
     short = host.run("heal", "--finding", host.json("audit")[1]["findings"][0]["id"][:5])
     assert (short.code, "needs at least 8 characters" in short.stderr) == (127, True)

@@ -75,14 +75,16 @@ READING = [("ledger",), ("explain", "VCPU"), ("inventory", "--diff"), ("traits",
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_a_command_without_root_rights_prints_a_warning_and_the_readable_data(host, command):
+def test_a_read_only_command_warns_without_root_rights(host, command):
+    """A user who is not root runs a read-only command. It prints what it can read, one warning, and exits with 2."""
     ended = run(host, *command)
     assert (ended.returncode, ended.stderr) == (2, said(host))
     assert ended.stdout
 
 
 @pytest.mark.parametrize("command", READING, ids=" ".join)
-def test_a_command_sends_placement_no_request_if_the_host_uuid_is_unreadable(hidden, rest, command):
+def test_no_request_is_sent_if_the_host_uuid_is_unreadable(hidden, rest, command):
+    """A user who is not root cannot read the host's UUID. A read-only command then does not ask Placement at all."""
     with rest.watched() as seen:
         ended = run(hidden, *command, "-f", "json")
     assert (ended.returncode, ended.stderr) == (2, said(hidden))
@@ -92,7 +94,7 @@ def test_a_command_sends_placement_no_request_if_the_host_uuid_is_unreadable(hid
 
 @pytest.mark.parametrize("command", [("journal",), ("adopt",), ("adopt", "--store")], ids=" ".join)
 def test_journal_and_adopt_exit_2_if_state_dir_is_unreadable(host, command):
-    """A user who may not read the state directory runs the command; stderr says to run the command as root."""
+    """A user without access to state_dir runs `stocktake journal` or `adopt`, and is told to run it as root."""
     ended = run(host, *command, "-f", "json")
     assert (ended.returncode, ended.stderr) == (2, said(host))
     assert json.loads(ended.stdout)["error"]["kind"] == "permission"
@@ -104,7 +106,8 @@ PLAN = ("--plan", "0123456789ab", "--yes")
 @pytest.mark.parametrize(
     "command", [("heal", *PLAN), ("adopt", *PLAN), ("undo", "3f9c"), ("audit", "--publish")], ids=lambda words: words[0]
 )
-def test_a_command_that_writes_exits_5_without_root_and_sends_no_request(host, rest, command):
+def test_a_command_that_writes_exits_5_without_root_rights(host, rest, command):
+    """heal, adopt, undo and `audit --publish`, run by a user who is not root, send Placement no request."""
     with rest.watched() as seen:
         ended = run(host, *command, "-f", "json")
     line = f"not root: {host.agent.folder}/state cannot be written, so nothing is changed; run this command as root"
@@ -116,12 +119,17 @@ def test_a_command_that_writes_exits_5_without_root_and_sends_no_request(host, r
 @pytest.mark.parametrize(
     "command", [("explain", "allocation-leaked"), ("config", "show"), ("help",), ("help", "heal")], ids=" ".join
 )
-def test_a_command_that_any_user_may_run_prints_no_warning(host, command):
+def test_some_commands_need_no_root_rights(host, command):
+    """A user who is not root runs `stocktake config show`, help or `explain CODE`, and sees no warning."""
     ended = run(host, *command)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_the_why_command_without_root_rights_answers_and_prints_a_warning(host):
+def test_the_why_command_answers_without_root_rights(host):
+    """A user who is not root runs `stocktake why`.
+
+    It prints a warning, and still tells if the request fits the host.
+    """
     ended = run(host, "why", "--resource", "VCPU=1")
     assert ended.stderr == said(host)
     assert "fits: Placement offers it" in ended.stdout

@@ -52,18 +52,21 @@ COMMANDS = [
 @pytest.mark.parametrize("more", [NOW, NO_PLACEMENT], ids=["placement", "no-placement"])
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[" ".join(command) for _, command in COMMANDS])
 def test_the_json_document_of_a_command_fits_its_schema(config_file, name, command, more):
+    """The output of each command with -f json is valid by its published JSON schema, also while Placement is down."""
     document = _run(config_file, *command, more=more)
     assert document != [] or more == NO_PLACEMENT or name == "ledger-storage"
     assert complaints(name, document) == []
 
 
-def test_the_json_error_about_unreadable_sources_fits_the_error_schema(config_file):
+def test_a_json_error_object_fits_the_error_schema(config_file):
+    """All sources are down, and the error object of `stocktake audit -f json` is valid by its JSON schema."""
     assert (
         complaints("error", _run(config_file, "audit", more=NOTHING + "[libvirt]\nconnection_uri = test:///no\n")) == []
     )
 
 
-def test_the_json_of_heal_and_journal_and_undo_fits_the_schemas(tmp_path, rest):
+def test_the_json_of_heal_journal_and_undo_fits_its_schemas(tmp_path, rest):
+    """`stocktake heal`, `undo` and `journal` with -f json print documents that are valid by their JSON schemas."""
     host = small_host(tmp_path, rest).agent.config_file
     planned = _run(host, "heal")
     healed = _run(host, "heal", "--plan", planned["digest"], "--yes")
