@@ -38,7 +38,7 @@ def config(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-h",), ("help",)])
-def test_the_help_of_stocktake_names_every_command(arguments):
+def test_the_help_of_stocktake_lists_every_command(arguments):
     ended = stocktake(*arguments)
     assert (ended.code, ended.stderr) == (0, "")
     assert all(f"\n  {entry.name} " in ended.stdout for entry in COMMANDS)
@@ -46,6 +46,7 @@ def test_the_help_of_stocktake_names_every_command(arguments):
 
 @pytest.mark.parametrize("name", [entry.name for entry in COMMANDS])
 def test_each_command_prints_a_help_text(name):
+    """`stocktake COMMAND --help` and `stocktake help COMMAND` print the usage of the command."""
     for arguments in ((*name.split(), "--help"), ("help", *name.split())):
         ended = stocktake(*arguments)
         assert (ended.code, ended.stderr) == (0, "")
@@ -76,21 +77,24 @@ def test_each_command_prints_a_help_text(name):
         ((), "usage: stocktake"),
     ],
 )
-def test_commands_exit_127_with_a_message_for_invalid_arguments(arguments, said):
+def test_stocktake_exits_127_for_invalid_arguments(arguments, said):
+    """For an unknown command, option, column or argument, stocktake prints a message to stderr and no traceback."""
     ended = stocktake(*arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_stocktake_prints_its_version_and_the_version_is_not_0_0_0():
+def test_stocktake_prints_its_version():
+    """`stocktake --version` prints a version, which is not the 0.0.0 of a broken build."""
     ended = stocktake("--version")
     assert ended.code == 0
     assert ended.stdout.startswith("stocktake ")
     assert not ended.stdout.startswith("stocktake 0.0.0")
 
 
-def test_the_command_named_complete_prints_a_valid_bash_completion_script():
+def test_stocktake_complete_prints_a_valid_bash_script():
+    """`stocktake complete` prints a script for completion in bash, and bash accepts its syntax."""
     ended = stocktake("complete")
     assert (ended.code, ended.stderr) == (0, "")
     assert "_stocktake" in ended.stdout
@@ -110,7 +114,8 @@ def test_config_check_exits_0_for_a_valid_configuration_file(config):
     }  # fmt: skip
 
 
-def test_config_check_exits_0_and_prints_notes_about_a_suspicious_device_spec(config):
+def test_config_check_warns_of_a_suspicious_device_spec(config):
+    """`stocktake config check` exits with 0, and notes that [pci] device_spec has a misspelt key."""
     path = config(RIGHT + '[pci]\ndevice_spec = {{"vendor": "10de"}}\n')
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout) == (0, f"no mistakes found in {path}; nothing was contacted\n")
@@ -159,7 +164,8 @@ NO_URL = "not a URL: a URL begins with http:// or https:// and a host"
         ),
     ],
 )
-def test_config_check_rejects_unusable_placement_options_with_exit_code_78(config, text, said):
+def test_config_check_exits_78_for_unusable_placement_options(config, text, said):
+    """`stocktake config check` rejects a missing token or endpoint, a URL without a host, and a missing CA file."""
     path = config(text)
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout, ended.stderr) == (78, "", f"stocktake: {said.format(file=path)}\n")
@@ -176,8 +182,8 @@ def test_config_check_rejects_unusable_placement_options_with_exit_code_78(confi
     ],
 )
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",)])
-def test_an_invalid_auth_url_is_reported_with_the_file_that_sets_auth_url(config, tmp_path, command, auth_url, shown):
-    """auth_url stands in the group [keystone] of nova.conf; two other files set [keystone] or [placement] options."""
+def test_an_invalid_auth_url_is_reported_with_its_file(config, tmp_path, command, auth_url, shown):
+    """`stocktake config check` and `stocktake audit` say that the file nova.conf contains the wrong auth_url."""
     theirs = tmp_path / "nova.conf"
     theirs.write_text("[keystone]\n" + KEYSTONE.format(auth_url=auth_url))
     group = RIGHT.partition("[placement]")[0].replace("nova_conf =", f"nova_conf = {theirs}")
@@ -189,14 +195,16 @@ def test_an_invalid_auth_url_is_reported_with_the_file_that_sets_auth_url(config
     assert ended.stderr == f"stocktake: {theirs}: [keystone] auth_url = {shown}: {NO_URL}\n"
 
 
-def test_a_configuration_error_names_the_file_that_sets_the_option(config, tmp_path):
+def test_a_wrong_endpoint_override_is_reported_with_its_file(config, tmp_path):
+    """Two configuration files have a group [placement]. The error message contains the file with the wrong option."""
     ours, later = config(RIGHT.replace("http://127.0.0.1:1", "http//p")), tmp_path / "later.conf"
     later.write_text("[placement]\nregion_name = RegionOne\n")
     ended = stocktake("--config-file", ours, "--config-file", later, "config", "check")
     assert ended.stderr == f"stocktake: {ours}: [placement] endpoint_override = http//p: {NO_URL}\n"
 
 
-def test_a_missing_password_is_reported_with_the_file_that_sets_auth_type(config):
+def test_config_check_says_which_option_needs_a_password(config):
+    """[placement] password is missing. `stocktake config check` prints the file where auth_type = password needs it."""
     group = RIGHT.partition("[placement]")[0]
     text = KEYSTONE.format(auth_url="http://k:5000/v3").replace("password = hunter2\n", "")
     path = config(f"{group}[placement]\n{text}")
@@ -206,6 +214,7 @@ def test_a_missing_password_is_reported_with_the_file_that_sets_auth_type(config
 
 
 def test_config_show_masks_passwords_inside_urls(config):
+    """`stocktake config show` prints http://***@host for a URL that contains a user name and a password."""
     group = RIGHT.partition("[placement]")[0].replace(
         "[state]\nsource = none", "[state]\nsource = sql\nconnection = mysql+pymysql://joe:hunter2@db/nova_cell1"
     )
@@ -231,7 +240,8 @@ WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",), ("ledger",), ("explain", "VCPU"), ("status",)])
-def test_commands_exit_with_78_and_name_the_config_file_if_an_option_is_wrong(config, command):
+def test_commands_exit_78_if_an_option_is_wrong(config, command):
+    """The commands print the configuration file with its unknown option and its malformed value."""
     path = config(WRONG)
     ended = stocktake("--config-file", path, *command)
     assert (ended.code, ended.stdout) == (78, "")
@@ -247,14 +257,14 @@ def test_config_check_json_lists_the_problems(config):
     assert len(ended.document["problems"]) == 2
 
 
-def test_commands_exit_78_if_the_configuration_file_is_missing(tmp_path):
+def test_audit_exits_78_if_the_configuration_file_is_missing(tmp_path):
     ended = stocktake("--config-file", tmp_path / "none.conf", "audit")
     assert (ended.code, ended.stdout) == (78, "")
     assert ended.stderr == f"stocktake: {tmp_path}/none.conf: there is no such file\n"
 
 
-def test_the_last_config_file_on_the_command_line_overrides_earlier_ones(config, tmp_path):
-    """The option `--config-file` may also follow the command."""
+def test_the_last_config_file_overrides_earlier_ones(config, tmp_path):
+    """An option is read from the last --config-file on the command line that contains the option."""
     second = tmp_path / "second.conf"
     second.write_text("[agent]\nrole = observer\n")
     ended = stocktake("config", "show", "--config-file", config(), "--config-file", second, "-f", "json")
@@ -265,7 +275,8 @@ def test_the_last_config_file_on_the_command_line_overrides_earlier_ones(config,
     assert "s3cret" not in ended.stdout + ended.stderr
 
 
-def test_options_are_read_from_the_files_in_a_configuration_folder(config, tmp_path):
+def test_options_are_read_from_files_in_config_dir(config, tmp_path):
+    """The agent's options may stand in any .conf file of the folder that --config-dir selects."""
     folder = tmp_path / "conf.d"
     folder.mkdir()
     (folder / "role.conf").write_text("[agent]\nrole = observer\n")
@@ -273,7 +284,8 @@ def test_options_are_read_from_the_files_in_a_configuration_folder(config, tmp_p
     assert f"agent role observer {folder}/role.conf" in ended.stdout.splitlines()
 
 
-def test_commands_exit_78_for_an_empty_configuration_and_print_missing_options(tmp_path):
+def test_audit_exits_78_for_an_empty_configuration(tmp_path):
+    """`stocktake audit` prints the required options that are not set, such as [state] source."""
     empty = tmp_path / "empty.conf"
     empty.write_text("[agent]\nnova_conf =\n")
     ended = stocktake("--config-file", empty, "audit")
@@ -282,7 +294,8 @@ def test_commands_exit_78_for_an_empty_configuration_and_print_missing_options(t
     assert "[state] source is not set" in ended.stderr
 
 
-def test_status_exits_75_while_the_report_file_is_missing(config, tmp_path):
+def test_status_exits_75_if_the_report_file_is_missing(config, tmp_path):
+    """No daemon has written a report since boot. `stocktake status` says so, and mentions `stocktake audit`."""
     ended = stocktake("--config-file", config(), "status")
     assert (ended.code, ended.stdout) == (75, "")
     assert ended.stderr == (
@@ -293,6 +306,7 @@ def test_status_exits_75_while_the_report_file_is_missing(config, tmp_path):
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema_version": 99}', '{"schema_version": 1, "audit": {}}'])
 def test_status_exits_75_for_an_unreadable_report_file(config, tmp_path, text):
+    """The daemon's report file is empty, cut off, or of an unknown version; `stocktake status` prints its path."""
     path = config()
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "report.json").write_text(text)
@@ -301,7 +315,8 @@ def test_status_exits_75_for_an_unreadable_report_file(config, tmp_path, text):
     assert ended.stderr.startswith(f"stocktake: report: {tmp_path}/run/report.json: ")
 
 
-def test_commands_exit_141_without_an_error_if_the_output_pipe_is_closed(config):
+def test_a_closed_output_pipe_ends_stocktake_with_141(config):
+    """If the reader of the output has gone (as after `stocktake ... | head`), stocktake prints no error."""
     command = [sys.executable, "-m", "agent.cmd.shell", "--config-file", str(config()), "config", "show", "-f", "json"]
     reading, writing = os.pipe()
     os.close(reading)
@@ -311,8 +326,8 @@ def test_commands_exit_141_without_an_error_if_the_output_pipe_is_closed(config)
     assert (process.returncode, complaints) == (141, "")
 
 
-def test_stocktake_prints_its_help_without_importing_heavy_libraries():
-    """Such libraries are libvirt, sqlalchemy and oslo_config."""
+def test_stocktake_help_imports_no_heavy_libraries():
+    """`stocktake --help` imports neither libvirt nor sqlalchemy nor oslo_config, so that it answers quickly."""
     program = (
         "import sys\nfrom agent.cmd.shell import main\nmain(['--help'])\n"
         "print('LOADED', *sorted(n for n, m in sys.modules.items() if m is not None))"
@@ -324,17 +339,20 @@ def test_stocktake_prints_its_help_without_importing_heavy_libraries():
     assert loaded & {*heavy, "agent.audit.run", "agent.demo", "eventlet"} == set()
 
 
-def test_a_misspelt_command_gets_a_suggestion_only_if_a_similar_command_exists():
+def test_a_misspelt_command_gets_a_suggestion():
+    """For "invntory" stocktake suggests the command inventory. For "xyzzy" it suggests nothing."""
     assert nearest(["invntory"]) == "inventory"
     assert nearest(["xyzzy"]) is None
 
 
-def test_every_registered_command_loads_and_the_list_is_sorted_by_name():
+def test_the_code_of_every_command_can_be_imported():
+    """Each entry in the list of stocktake's commands leads to an existing class. The list is sorted by name."""
     assert json.dumps([entry.load().__name__ for entry in COMMANDS])
     assert [entry.name for entry in COMMANDS] == sorted(entry.name for entry in COMMANDS)
 
 
-def test_importing_command_modules_does_not_load_oslo_service():
+def test_importing_the_commands_does_not_load_oslo_service():
+    """Only the daemon needs oslo_service; the modules of stocktake's commands do not import it."""
     modules = ", ".join(entry.value.partition(":")[0] for entry in COMMANDS)
     program = (
         f"import agent.cmd.shell, agent.cmd.audited, agent.demo.cloud, agent.sources.nova.sql, {modules}\n"
@@ -347,7 +365,8 @@ def test_importing_command_modules_does_not_load_oslo_service():
 
 
 @pytest.mark.parametrize("columns", [80, 160])
-def test_the_option_list_fits_the_terminal_and_has_one_line_for_each_option(config, columns):
+def test_config_show_fits_the_terminal(config, columns):
+    """`stocktake config show` prints one line for each option, and no line is longer than the terminal is wide."""
     table = stocktake("--config-file", config(), "config", "show", COLUMNS=str(columns)).stdout.splitlines()
     rows = stocktake("--config-file", config(), "config", "show", "-f", "json").document
     assert max(map(len, table)) <= columns
@@ -356,7 +375,8 @@ def test_the_option_list_fits_the_terminal_and_has_one_line_for_each_option(conf
     assert "amqp=WARN, " in levels
 
 
-def test_a_long_option_value_is_printed_whole_if_only_this_option_is_requested(config):
+def test_config_show_prints_the_whole_value_of_one_option(config):
+    """`stocktake config show default_log_levels` wraps the long value over several lines and leaves out nothing."""
     path = config()
     (row,) = stocktake("--config-file", path, "config", "show", "default_log_levels", "-f", "json").document
     table = stocktake("--config-file", path, "config", "show", "default_log_levels", COLUMNS="80").stdout
@@ -376,6 +396,7 @@ def test_a_long_option_value_is_printed_whole_if_only_this_option_is_requested(c
     ],
 )
 def test_config_show_lists_only_the_requested_options(config, arguments, options):
+    """`stocktake config show` accepts an option's name, --group, and --changed (options that a file sets)."""
     ended = stocktake("--config-file", config(), "config", "show", *arguments, "-f", "json")
     assert (ended.code, {(row["group"], row["option"]) for row in ended.document}) == (0, options)
 
@@ -388,11 +409,13 @@ def test_config_show_lists_only_the_requested_options(config, arguments, options
     ],
 )
 def test_config_show_exits_127_for_an_unknown_option_or_group(config, arguments, said):
+    """`stocktake config show rolle` asks: did you mean role?"""
     ended = stocktake("--config-file", config(), "config", "show", *arguments)
     assert (ended.code, ended.stdout, ended.stderr) == (127, "", f"stocktake: {said}\n")
 
 
-def test_an_unset_option_is_printed_as_null_in_json_and_as_empty_text_in_csv(config):
+def test_config_show_prints_an_unset_option_as_null_in_json(config):
+    """`stocktake config show` prints an option without a value as null in JSON and YAML, and as empty text in CSV."""
     path, asked = config(), ("config", "show", "cpu_allocation_ratio", "-c", "value")
     forms = {
         form: stocktake("--config-file", path, *asked, "-f", form).stdout for form in ("json", "yaml", "csv", "value")
