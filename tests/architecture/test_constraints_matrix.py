@@ -57,7 +57,7 @@ def test_setup_cfg_accepts_openstack_2025_1_docs_tools():
 
 
 def test_the_library_table_shows_results_per_release():
-    """Each line has an OpenStack release, its library versions, and whether the project's tests passed."""
+    """tools/constraints_matrix.py prints a line for each OpenStack release: its libraries and the test results."""
     cells = {"unit tests": Cell(7, (), ()), "contract tests": Cell(1, ("a::b",), ())}
     green = LibraryRow("2025.1", cells, versions=versions_in("oslo.config==9.7.2\nos_traits==3.3.0\n"))
     broken = LibraryRow("2025.2", {}, problem="no network")
@@ -75,7 +75,7 @@ def test_a_table_update_keeps_the_text_outside_its_markers(markers):
     assert between(text, begin, end, "new") == f"before {begin}\n\nnew\n\n{end} after"
 
 
-def test_a_table_update_fails_without_markers():
-    """The tool reports an error if README.md does not have a begin marker and, after it, an end marker."""
+def test_a_table_update_fails_for_swapped_markers():
+    """A tool replaces the table between two markers of a text, and reports an error if the end marker comes first."""
     with pytest.raises(ValueError, match="lacks the markers"):
         between(f"before {END} {BEGIN} after", BEGIN, END, "new")

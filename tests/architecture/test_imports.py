@@ -108,14 +108,14 @@ def _allowed_agent(module: str) -> tuple[str, ...]:
 
 
 def test_some_modules_are_pure_and_some_are_not():
-    """A pure module has no side effects. The search finds the known ones, and does not simply return every module."""
+    """A pure module has no side effects. The search for pure modules finds agent.errors, but not every module."""
     assert {"agent.errors", "agent.model.claim", "agent.model.snapshot"} <= PURE.keys()
     assert len(PURE) < len(MODULES)
 
 
 @pytest.mark.parametrize("module", PURE)
 def test_a_pure_module_imports_only_allowed_modules(module: str):
-    """A module without side effects imports no clock, randomness, file, socket or process library, and no driver."""
+    """A module without side effects imports no library that reads a clock, a file or a socket, or starts a process."""
     forbidden = []
     for line, name in imports(PURE[module]):
         if _top(name) == "agent":
@@ -166,7 +166,10 @@ def test_the_audit_package_does_not_import_agent_sources():
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_only_listed_packages_import_a_driver_library(driver: str):
-    """For example, only agent/sources/libvirt and agent/demo import the library libvirt."""
+    """A driver library connects to another service.
+
+    For example, only agent/sources/libvirt and agent/demo use libvirt.
+    """
     strangers = [
         f"{module}, line {line}"
         for module, path in MODULES.items()

@@ -65,7 +65,7 @@ def test_printing_the_last_report_imports_no_source_reader():
 
 
 def test_the_import_search_finds_source_readers():
-    """Starting at a command's module, the search for imports finds agent.sources.storage.images and the like."""
+    """From the module of a command, the tests' search for imports reaches agent.sources.storage.images."""
     assert {"agent.audit.run", "agent.cmd.wiring", "agent.sources.storage.images"} <= asking(
         reached_from("agent.cmd.audited")
     )

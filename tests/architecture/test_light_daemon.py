@@ -59,7 +59,7 @@ def test_importing_the_daemon_loads_neither_rich_nor_jinja2():
 
 
 def test_importing_the_daemon_does_not_load_heal_modules():
-    """Heal is off by default, so the agent imports its modules only when it first runs."""
+    """Heal (automatic repair) is off by default. The agent imports the code for heal only when heal first runs."""
     program = (
         "import sys; import agent.cmd.daemon, agent.cmd.wiring, agent.daemon.assembly, agent.healing.after_audit; "
         f"print([name for name in {HEALING} if name in sys.modules])"

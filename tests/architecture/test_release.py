@@ -69,8 +69,8 @@ def test_pbr_gives_a_tagged_commit_the_version_of_its_tag(tagged: pathlib.Path):
     assert (done.stdout.strip(), done.returncode) == (_version(), 0), done.stderr
 
 
-def test_the_bill_of_materials_follows_the_cyclonedx_schema(tmp_path: pathlib.Path):
-    """The list of libraries in the package, generated as JSON, conforms to the schema CycloneDX 1.5."""
+def test_the_list_of_libraries_follows_the_cyclonedx_schema(tmp_path: pathlib.Path):
+    """The package contains a generated JSON list of its libraries, which conforms to CycloneDX 1.5."""
     for distribution in importlib.metadata.distributions():
         source = pathlib.Path(str(distribution.locate_file(""))) / getattr(distribution, "_path", "").name
         if (source / "METADATA").is_file():

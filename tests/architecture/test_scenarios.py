@@ -24,7 +24,7 @@ def test_scenario_numbers_are_unique_and_have_no_gaps():
 
 @pytest.mark.parametrize("row", ROWS, ids=NUMBERS)
 def test_scenarios_md_lists_the_tests_of_each_scenario(row):
-    """Each row lists exactly the tests that have the scenario's number in the name, and at least one."""
+    """Each row of docs/contributor/scenarios.md lists the tests that have the scenario's number in their names."""
     assert row.tests == TESTS.get(row.number, ())
     assert row.tests, "no test bears this number; tools/scenario_tests.py writes the column"
 

@@ -39,7 +39,7 @@ def test_the_daily_rotation_covers_each_older_release():
 
 
 def test_a_version_table_cell_shows_passes_and_failures(tmp_path):
-    """A cell of the table counts passed tests, lists failed tests, and collects the reasons of skipped tests."""
+    """In the table of OpenStack releases, a cell counts the passed tests and lists the failed ones."""
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "test_reader.py").write_text(OUTCOMES)
     (tmp_path / "test_writer.py").write_text("def test_other(): assert False\n")
@@ -67,10 +67,7 @@ def test_a_version_table_cell_shows_passes_and_failures(tmp_path):
 
 
 def test_the_version_table_has_one_line_per_release():
-    """Each line has the versions of one OpenStack release and its test results.
-
-    A note of several cells is printed once.
-    """
+    """In the table of OpenStack releases, each line has the versions of one release and its test results."""
     green, noted = Cell(7, (), ()), Cell(7, (), ("no shelf",))
     first = Row(
         RELEASES[0].series, {"conductor": noted, "SQL": noted, "record written": Cell(1, ("a::b",), ()), "why": green}

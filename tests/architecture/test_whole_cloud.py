@@ -18,7 +18,7 @@ def _reachable(start: str) -> set[str]:
 
 
 def test_the_daemon_cannot_read_all_hosts_from_placement():
-    """The daemon imports no module that queries the whole cloud, because the answer may need too much memory."""
+    """An answer about all hosts may need too much memory, so the daemon imports no code that asks for one."""
     users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {
         "agent.placement.http.bounds"
     }

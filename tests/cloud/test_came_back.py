@@ -25,7 +25,7 @@ def elsewhere(view) -> set[str]:
 
 
 def test_a_recreated_consumer_with_a_finding_is_read_again():
-    """If a finding mentions a consumer that Placement deleted and created again, the agent sees its new allocations."""
+    """Placement deleted and recreated a consumer that has a finding; the agent reads its new allocations."""
     model = world()
     reader = TreeReader(ModelClient(model))
     assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}
@@ -35,7 +35,7 @@ def test_a_recreated_consumer_with_a_finding_is_read_again():
 
 
 def test_a_new_consumer_is_read_despite_a_low_read_limit():
-    """With a limit of one consumer read, the agent's view contains the new consumer and also the one known before."""
+    """The agent may read only one consumer. Its view of Placement contains the new consumer and the known one."""
     model = world()
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))

@@ -12,13 +12,13 @@ LIVES_OF_PAIRS = max(40, LIVES // 25)
 
 
 def test_partial_reads_give_the_same_rows_as_full_reads():
-    """An audit that reads only nova's changes uses the same rows as an audit that reads everything."""
+    """A partial read only checks if nova's rows have changed. The agent uses the same rows as after a full read."""
     reads = play(LIVES, 20261123)
     # A run in which most reads are full would prove nothing.
     assert reads["light"] > reads["full"] > LIVES
 
 
 def test_partial_reads_do_not_change_the_findings():
-    """An audit that reads only changes from nova reports the same differences as an audit that reads everything."""
+    """A partial read only checks if nova's rows have changed. Audits report the same differences as with full reads."""
     light, findings = play_pairs(LIVES_OF_PAIRS, 20261124)
     assert min(light, findings) > LIVES_OF_PAIRS

@@ -10,7 +10,7 @@ STEPS_BESIDE_NOVA = 6_000
 
 
 def test_the_agent_finds_each_leak_in_a_simulated_cloud():
-    """In 15,000 random steps the agent finds each leaked allocation, and removes no valid one."""
+    """In 15,000 random steps the agent finds each allocation that nothing uses, and removes no valid one."""
     tally = play_until(STEPS, 20261121, LENGTH, lambda life: None).tally
     # A run without events would prove nothing.
     assert tally.steps >= STEPS

@@ -55,7 +55,7 @@ def changed(change: Change, severity: Severity) -> FindingChange:
 
 
 def test_notifications_arrive_with_their_priority(broker, host):
-    """Over RabbitMQ the agent sends a new error finding with priority error, and a finding that is gone with info."""
+    """Over RabbitMQ, a new finding of severity error has priority error. A finding that has gone has priority info."""
     with notified(broker.url, TOPIC) as listening, agent(broker.url, host, topics=(TOPIC,)) as told:
         told.audited(REPORT, (changed(Change.APPEARED, Severity.ERROR), changed(Change.GONE, Severity.ERROR)))
         found = [listening.found.get(timeout=60) for _ in range(3)]
@@ -88,7 +88,7 @@ def test_only_a_changed_audit_result_is_sent_at_once(broker, host):
 
 
 def test_a_late_listener_can_request_the_host_state(broker, host):
-    """A listener that starts between two regular messages asks the agents, and receives the state of the host."""
+    """A listener starts after the agent's last message, asks for the state of the host, and receives it."""
     with agent(broker.url, host) as told, bus(broker.url) as opened:
         with listener(broker.url) as early:
             told.audited(REPORT)
@@ -165,7 +165,7 @@ def test_an_invalid_rpc_call_raises_an_error(broker, host, caplog, target, metho
 
 
 def test_no_old_messages_remain_in_the_broker(broker, host):
-    """After agents and listeners left, RabbitMQ keeps no waiting message and no queue of a listener."""
+    """After agents and listeners have left, RabbitMQ keeps no waiting message and no queue of a listener."""
     with agent(broker.url, host, interval_s=1.0) as told, bus(broker.url) as opened:
         client = caller(opened, host)
         answered(client, "ping")

@@ -146,7 +146,7 @@ def test_watch_shows_only_hosts_that_match_the_filter(shown):
 
 
 def test_the_enter_key_in_watch_opens_details_of_a_host(shown):
-    """The details of the selected host contain its name, its group and a `stocktake explain` command."""
+    """The details of a host in `stocktake watch` contain its name, its group and a `stocktake explain` command."""
     shown.send(b"\x1b[B\x1b[B\r")
     shown.shows(f"host       {name(217)}", "group      rack-5", "stocktake explain allocation-leaked")
     shown.send(b"\x1b")
@@ -169,7 +169,7 @@ def test_watch_redraws_its_screen_after_a_resize(shown):
     ids=["q", "ctrl-c", "term", "hup"],
 )
 def test_watch_restores_the_terminal_settings_when_it_ends(broker, folder, end, code):
-    """`stocktake watch` also restores them after Ctrl-C, SIGTERM and SIGHUP."""
+    """After the key q, Ctrl-C, SIGTERM or SIGHUP, the terminal is as it was before `stocktake watch`."""
     with watching(configured(folder, broker.url)) as screen:
         screen.shows("0 hosts", "q quit")
         assert screen.settings() != screen.settings_before
@@ -335,10 +335,7 @@ def other_broker(tmp_path_factory):
 
 
 def test_watch_lists_the_hosts_of_a_dead_broker(broker, other_broker, folder):
-    """`stocktake watch` shows two cells, and one cell's RabbitMQ dies.
-
-    It reports this, and lists the cell's hosts as SILENT.
-    """
+    """`stocktake watch` shows two cells. After RabbitMQ of one cell dies, the command lists its hosts as SILENT."""
     cells = [
         f"--cell=one={configured(folder, broker.url, 'one')}",
         f"--cell=two={configured(folder, other_broker.url, 'two')}",

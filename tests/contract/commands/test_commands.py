@@ -97,7 +97,7 @@ def test_the_audit_text_groups_findings_that_belong_together(host):
 
 @pytest.mark.parametrize("columns", ["80", "132"])
 def test_the_audit_text_fits_the_terminal(host, columns):
-    """Only lines with a command, which an operator copies whole, may be longer than the terminal is wide."""
+    """In the output of `stocktake audit`, only lines with a command to copy are longer than the terminal is wide."""
     said = host.run_apart("audit", COLUMNS=columns).stdout.splitlines()
     whole = ("  fix: ", " hand: ", "inspect: ", " docs: ")
     assert [line for line in said if len(line) > int(columns) and not line.startswith(whole)] == []
@@ -152,7 +152,7 @@ def test_findings_exits_3_if_a_finding_matches_all_filters(host, filters, found)
 
 
 def test_findings_exits_2_if_placement_is_down(own_host):
-    """`stocktake findings` then also lists the finding source-unavailable."""
+    """If Placement is down, `stocktake findings --code source-unavailable` lists this finding and exits with 2."""
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     code, rows = own_host.json("findings", "--code", "source-unavailable")
     assert (code, listed(rows)) == (2, ["source-unavailable"])
@@ -205,7 +205,7 @@ def by_class(rows, resource_class):
 
 
 def test_ledger_json_compares_nova_host_and_placement(host):
-    """Each row has the amounts promised (nova's database), held (seen on the host) and recorded (Placement)."""
+    """Each row of `stocktake ledger -f json` has the amounts by nova's database, by the host and by Placement."""
     code, rows = host.json("ledger")
     assert code == 0
     assert list(rows[0])[: len(LEDGER_KEYS)] == LEDGER_KEYS
@@ -407,7 +407,7 @@ def test_the_traits_command_shows_the_owner_of_each_trait(own_host, rest):
 
 @needs_all_traits()
 def test_status_shows_the_last_report_of_the_agent(own_host):
-    """After an audit by the agent, `stocktake status` prints its findings, its age and the free amounts."""
+    """`stocktake status` prints the findings of the agent's last audit, its age and the free amounts."""
     ended = own_host.agent.agent("--once")
     assert ended.code == 3, ended.stderr
     code, document = own_host.json("status")
@@ -432,7 +432,7 @@ def test_the_agent_writes_no_report_with_no_publish(own_host):
 
 
 def test_status_exits_2_if_the_report_is_stale(own_host):
-    """The report is older than three intervals, so `stocktake status` asks if stocktake-agent is running."""
+    """If the report is older than three intervals, `stocktake status` asks if stocktake-agent is running."""
     assert own_host.agent.agent("--once").code == 3
     report = json.loads(own_host.agent.report_file.read_text())
     report["audit"]["started_at"] = "2026-01-01T00:00:00.000Z"
@@ -460,7 +460,7 @@ def children(own_host, rest) -> SmallHost:
 
 
 def test_the_ledger_does_not_compare_child_providers(children):
-    """For a GPU on a child provider, `stocktake ledger` shows only what Placement records, marked not-compared."""
+    """For a GPU on a child provider, `stocktake ledger` shows only what Placement records, and "not-compared"."""
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -495,7 +495,7 @@ LOOKS = [("audit",), ("ledger",), ("explain", "VCPU"), ("inventory",), ("invento
 
 @pytest.mark.parametrize("command", LOOKS)
 def test_read_only_commands_exit_2_if_placement_is_down(own_host, command):
-    """The commands still print what they could read elsewhere; what only Placement knows is empty or unknown."""
+    """If Placement is down, commands such as `stocktake ledger` still print the amounts of nova's database."""
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     ended = own_host.run(*command, "-f", "json")
     assert ended.code == 2
@@ -516,7 +516,7 @@ def test_read_only_commands_exit_2_if_placement_is_down(own_host, command):
 
 
 def test_a_consumer_search_exits_2_if_placement_is_down(own_host):
-    """`stocktake explain` and `stocktake ledger` find no such consumer "as far as the sources could be read"."""
+    """For an unknown consumer, `stocktake explain` and `ledger` say: "as far as the sources could be read"."""
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     stray = "99999999-0000-4000-8000-000000000000"
     for command in (("explain", stray), ("ledger", "--consumer", stray)):
@@ -573,7 +573,7 @@ def test_an_empty_ledger_mentions_unreadable_sources(own_host):
 
 
 def test_explain_lists_unread_sources_for_a_missing_consumer(own_host):
-    """If Placement is down, `stocktake explain UUID` says that the other sources do not contain the consumer."""
+    """`stocktake explain UUID` finds no consumer while Placement is down, and says that Placement was not read."""
     own_host.agent.configure(AWAY["placement"])
     ended = own_host.run("explain", own_host.evacuated)
     assert ended.code == 2
@@ -597,7 +597,7 @@ def test_explain_does_not_take_unread_inventory_for_none(own_host, source):
 
 
 def test_read_only_commands_exit_75_if_all_sources_are_down(own_host):
-    """With nova's database, libvirt and Placement down, the commands print an error that lists them."""
+    """`stocktake audit`, ledger, explain, inventory and traits print an error that lists the unread sources."""
     own_host.agent.configure(
         {
             "placement": {"endpoint_override": "http://127.0.0.1:1"},

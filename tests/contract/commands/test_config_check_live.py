@@ -102,8 +102,8 @@ def broker(tmp_path_factory) -> Iterator[rabbitmq.RabbitMq]:
 
 
 @pytest.mark.parametrize(("user", "ok"), [("", True), ("stranger:hunter2@", False)])
-def test_config_check_live_sends_a_message_to_the_broker(host, broker, user, ok):
-    """`stocktake config check --live` reports that RabbitMQ accepts messages, or which user RabbitMQ refuses."""
+def test_config_check_live_tests_the_message_broker(host, broker, user, ok):
+    """`stocktake config check --live` says that RabbitMQ accepts messages, or that RabbitMQ refuses the user."""
     url = broker.url if ok else f"rabbit://{user}{broker.url.rpartition('@')[2]}"
     host.configure({"DEFAULT": {"transport_url": url}})
     code, rows = checked(host)

@@ -134,15 +134,15 @@ READING = [
 
 
 @pytest.mark.parametrize(("name", "more", "command", "code"), READING)
-def test_read_only_commands_have_the_documented_exit_codes(shared, name, more, command, code):
-    """The exit code tells a script: 0 nothing found, 2 not all read, 3 findings, 5 refused, 75 nothing read."""
+def test_exit_codes_of_read_only_commands_tell_the_result(shared, name, more, command, code):
+    """A script can rely on the code: 0 answered, 2 not all was read, 3 differences, 5 refused, 75 nothing was read."""
     ended = shared(name).run(*command, more=more)
     assert ended.code == code, ended.stderr
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))
 
 
 def test_heal_exits_75_for_waiting_and_5_for_refused_repairs(shared):
-    """`stocktake heal --finding ID` exits with 75 for a finding younger than [heal] min_age, else with 5."""
+    """`stocktake heal --finding ID` has to wait until a finding is old enough, and refuses to repair guest-unknown."""
     world = shared("wrong")
     waits = world.run("heal", "--finding", world.finding("allocation-leaked"), more=YOUNG)
     assert waits.code == 75
@@ -163,7 +163,7 @@ def test_journal_exits_2_for_an_incomplete_line(tmp_path, rest):
 
 
 def test_audit_and_findings_exit_5_if_nova_is_the_owner(tmp_path, rest):
-    """The trait OWNER_NOVA on the host's provider in Placement means that another service writes the provider."""
+    """Nova-compute marked the host's provider with the trait OWNER_NOVA, so the agent must not write the provider."""
     world = _wrong(tmp_path, rest)
     rest.set_traits(world.provider, "OWNER_NOVA")
     assert [world.run(name).code for name in ("audit", "findings", "ledger")] == [5, 5, 0]
@@ -203,7 +203,7 @@ def test_adopt_exits_4_after_it_carried_out_its_plan(tmp_path, rest):
     [(Outcome.CLEAN, 0), (Outcome.PARTIAL, 2), (Outcome.FINDINGS, 3), (Outcome.REFUSED, 5), (Outcome.UNREADABLE, 75)],
 )
 def test_status_has_the_exit_code_of_the_last_audit(tmp_path, outcome, code):
-    """For example, `stocktake status` exits with 0 if the daemon's last audit was clean, with 3 if it had findings."""
+    """`stocktake status` exits with 0 if the daemon's last audit was clean, and with 3 if it had findings."""
     path = tmp_path / "stocktake.conf"
     path.write_text(ALONE.replace("[agent]", f"[agent]\nstate_dir = {tmp_path}/state\nrun_dir = {tmp_path}/run"))
     assert stocktake_here("--config-file", path, "status").code == 75, "there is no report"

@@ -81,7 +81,7 @@ def test_a_command_that_fails_prints_a_json_error_object(config, command, ends):
 
 
 def test_the_error_tests_cover_every_command_with_json():
-    """Every command with -f json, except config check and config show, is in the list of failing commands."""
+    """The tests of JSON errors run every command that prints JSON and can fail, apart from config check and show."""
     assert set(NAMES) - {"config check", "config show"} <= {command[0] for command in DEAD}
 
 
@@ -94,15 +94,12 @@ def test_a_wrong_command_line_prints_a_json_error_object(config, name):
 
 @pytest.mark.parametrize("name", sorted({command[0] for command in DEAD} | {"config show"}))
 def test_a_missing_config_file_gives_a_json_error_object(tmp_path, name):
-    """With -f json, a command without its configuration file exits with 78. Its error object has the path."""
+    """The configuration file is missing: with -f json, a command prints the file's path in an error object."""
     more = {"explain": ["VCPU"], "undo": ["3f9c"], "why": ["--resource", "VCPU=1"]}.get(name, [])
     ended = stocktake_here("--config-file", tmp_path / "none.conf", *name.split(), *more, "-f", "json")
     assert error_of(ended, 78, "configuration")["message"] == f"{tmp_path}/none.conf: there is no such file"
 
 
 def test_a_failing_process_prints_only_json_to_stdout(config):
-    """`stocktake ledger -f json` fails, and stdout contains only the JSON error object.
-
-    The message also goes to stderr.
-    """
+    """`stocktake ledger -f json` fails, and stdout contains nothing except the JSON error object."""
     error_of(stocktake("--config-file", config, "ledger", "-f", "json"), 75, "unavailable")

@@ -82,7 +82,7 @@ def test_explain_suggests_similar_names_for_an_unknown_name(host):
 
 
 def test_heal_exits_127_for_an_unknown_finding_id(host):
-    """`stocktake heal` also exits with 127 for fewer than 8 characters of an id or a plan's digest."""
+    """`stocktake heal` rejects an unknown id, and fewer than 8 characters of an id or of a plan's digest."""
     assert host.run("heal", "--finding", "00000000").code == 127
     short = host.run("heal", "--finding", host.json("audit")[1]["findings"][0]["id"][:5])
     assert (short.code, "needs at least 8 characters" in short.stderr) == (127, True)

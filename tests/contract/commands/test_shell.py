@@ -241,7 +241,7 @@ WRONG = RIGHT + "[lvm]\nvolume_grups = vg0\ndeadline = soon\n"
 
 @pytest.mark.parametrize("command", [("config", "check"), ("audit",), ("ledger",), ("explain", "VCPU"), ("status",)])
 def test_commands_exit_78_if_an_option_is_wrong(config, command):
-    """The commands print the configuration file with its unknown option and its malformed value."""
+    """For example, `stocktake audit` prints the configuration file, the unknown option and the malformed value."""
     path = config(WRONG)
     ended = stocktake("--config-file", path, *command)
     assert (ended.code, ended.stdout) == (78, "")
@@ -263,8 +263,8 @@ def test_audit_exits_78_if_the_configuration_file_is_missing(tmp_path):
     assert ended.stderr == f"stocktake: {tmp_path}/none.conf: there is no such file\n"
 
 
-def test_the_last_config_file_overrides_earlier_ones(config, tmp_path):
-    """An option is read from the last --config-file on the command line that contains the option."""
+def test_config_show_reads_several_config_files(config, tmp_path):
+    """With two --config-file options, `stocktake config show` prints options of both files, and each option's file."""
     second = tmp_path / "second.conf"
     second.write_text("[agent]\nrole = observer\n")
     ended = stocktake("config", "show", "--config-file", config(), "--config-file", second, "-f", "json")
