@@ -63,16 +63,18 @@ UNKNOWN = migration(dest_host=None, dest_node=None, status="queued")
     ],
     ids=["move away", "move to here", "no host yet", "task", "build", "just changed"],
 )
-def test_an_instance_row_names_the_nova_operation_that_is_not_finished(nova, reason):
-    """The operation is the reason of verdict ``settling``."""
+def test_an_instance_row_shows_nova_s_unfinished_operation(nova, reason):
+    """The row says what the agent waits for, such as "live-migration to cmp2 has status running"."""
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 
-def test_an_instance_row_with_correct_amounts_names_no_nova_operation():
+def test_a_correct_instance_row_waits_for_no_nova_operation():
+    """The field `settling` is empty if an instance's amounts agree and nova did not change the instance lately."""
     long_ago = NOW - datetime.timedelta(hours=1)
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 
 
-def test_instance_rows_name_no_nova_operation_if_nova_was_not_read():
+def test_rows_show_no_nova_operation_if_nova_is_unread():
+    """Without data from nova the agent cannot know of a migration, so the field `settling` of every row is empty."""
     rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
     assert {row.settling for row in rows} == {""}

@@ -95,6 +95,7 @@ METADATA = [
 
 
 def test_volume_group_rows_show_each_volume_with_its_owner() -> None:
+    """The owner of an LVM volume is an instance, a deleted instance, Cinder's block storage or something unknown."""
     found = rows_of(
         replace(volume(f"{HERE}_disk", 10), segment_type="linear"),
         replace(volume("before", 2), origin=f"{HERE}_disk", segment_type="linear"),
@@ -116,7 +117,8 @@ def test_volume_group_rows_show_each_volume_with_its_owner() -> None:
 
 
 @pytest.mark.parametrize(("known", "kind"), [(True, "instance"), (False, "domain")])
-def test_a_volume_of_a_guest_belongs_to_the_instance_if_nova_knows_the_guest(known: bool, kind: str) -> None:
+def test_a_guest_s_volume_belongs_to_its_instance(known: bool, kind: str) -> None:
+    """The owner kind of the volume is "instance" if nova knows the guest, and "domain" if nova does not."""
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(
         nova=state(instance("i1")) if known else state(),
@@ -127,7 +129,8 @@ def test_a_volume_of_a_guest_belongs_to_the_instance_if_nova_knows_the_guest(kno
     assert (row.owner_kind, row.owner, row.source) == (kind, HERE, "lvm vg0/by-hand")
 
 
-def test_thin_pool_rows_show_the_bytes_that_each_volume_wrote() -> None:
+def test_thin_pool_rows_show_the_space_that_volumes_use() -> None:
+    """The agent lists a thin volume with the bytes written to it, not with its full size."""
     inside = pool(40, thin("a", 100), thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 30))
     found = rows_of(*inside, pools=fill(40, 50.0, a=4, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 1}))
     assert (
@@ -144,7 +147,8 @@ def test_thin_pool_rows_show_the_bytes_that_each_volume_wrote() -> None:
     assert len(found) == 7
 
 
-def test_blocks_that_a_volume_shares_with_its_snapshot_are_counted_once() -> None:
+def test_blocks_shared_with_a_snapshot_are_counted_once() -> None:
+    """A thin volume and its snapshot share 20 GiB in the pool; their two rows add up to 20 GiB, not to 40."""
     snap = thin("before", 30, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 30), snap)
     mapped = {f"{HERE}_disk": 20, "before": 20, f"{OTHER}_disk": 6}
@@ -156,7 +160,8 @@ def test_blocks_that_a_volume_shares_with_its_snapshot_are_counted_once() -> Non
     ]
 
 
-def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
+def test_a_thin_volume_has_full_size_if_pool_use_is_unknown() -> None:
+    """LVM reports no fill level for the pool, so the volume's row shows the maximum and says that it is one."""
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30)), pools=fill(40, None))
     unsure = " (the pool's fill level is unknown, so this is the maximum)"
     assert found[:2] == [
@@ -170,10 +175,8 @@ def test_a_thin_volume_counts_its_full_size_if_pool_usage_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_the_remaining_used_bytes_of_a_pool_count_for_inactive_thin_volumes(
-    percent: float, shares: dict[str, int]
-) -> None:
-    """If no used bytes of the pool remain, an inactive thin volume is not listed."""
+def test_an_inactive_thin_volume_gets_the_rest_of_pool_use(percent: float, shares: dict[str, int]) -> None:
+    """LVM shows no usage of an inactive thin volume; its row gets the used bytes that are left in the pool."""
     snap = thin("before", 10, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))
@@ -182,7 +185,8 @@ def test_the_remaining_used_bytes_of_a_pool_count_for_inactive_thin_volumes(
     assert {names[what]: size for _, _, what, size in found if what in names} == shares
 
 
-def test_the_storage_ledger_counts_thin_pool_data_that_belongs_to_no_volume() -> None:
+def test_thin_pool_data_without_a_volume_has_a_row() -> None:
+    """A thin pool has 10 GiB in use but no volume; the agent lists the 10 GiB as "in use, but not by a volume"."""
     found = rows_of(*pool(40), pools=fill(40, 25.0))
     assert found[:2] == [
         ("foreign", "vg0/tpool", "free space in thin pool tpool", 30),
@@ -190,7 +194,8 @@ def test_the_storage_ledger_counts_thin_pool_data_that_belongs_to_no_volume() ->
     ]
 
 
-def test_raid_copies_in_a_thin_pool_are_listed_in_a_separate_row() -> None:
+def test_raid_copies_of_a_thin_pool_have_their_own_row() -> None:
+    """A mirrored thin pool of 40 GiB takes 80 GiB of the volume group; the second 40 GiB are listed as RAID copies."""
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30), copies=2), pools=fill(40, 0.0, **{f"{HERE}_disk": 0}))
     assert found[:2] == [
         ("thin-pool", "vg0/tpool", "RAID copies or cache of thin pool tpool", 40),
@@ -198,14 +203,15 @@ def test_raid_copies_in_a_thin_pool_are_listed_in_a_separate_row() -> None:
     ]
 
 
-def test_a_whole_thin_pool_of_cinder_is_listed_as_block_storage() -> None:
-    """This includes the free space of the pool."""
+def test_a_thin_pool_of_cinder_is_listed_as_block_storage() -> None:
+    """Every byte in Cinder's thin pool counts as block storage, also the pool's free space."""
     theirs = [replace(v, name=v.name.replace("tpool", "vg0-pool"), parent=v.parent and "vg0-pool") for v in pool(40)]
     assert {kind for kind, *_ in rows_of(*theirs)} == {"block-storage", "free"}
 
 
 @pytest.mark.parametrize("name", ["every_kind", "missing_disk", "two_groups", "device_mapper"])
-def test_rows_from_recorded_lvm_output_sum_to_the_size_of_the_volume_group(name: str) -> None:
+def test_rows_from_real_lvm_output_add_up_to_the_group(name: str) -> None:
+    """The rows that the agent makes from recorded `vgs` and `lvs` output add up to the volume group's size."""
     groups = parse_groups((RECORDED / f"{name}.vgs.json").read_text())
     facts = parse_storage((RECORDED / f"{name}.lvs.json").read_text(), groups)
     rows = volume_group_rows(snapshot(lvm=facts))
@@ -215,8 +221,8 @@ def test_rows_from_recorded_lvm_output_sum_to_the_size_of_the_volume_group(name:
     assert free == {f"vg {found.name}": found.free_bytes for found in groups}
 
 
-def test_thin_volume_sizes_match_the_sizes_measured_with_device_mapper() -> None:
-    """Figures recorded in a VM: 100 MiB were written to one thin disk and 20 MiB to another.
+def test_thin_volume_rows_match_the_bytes_written_in_a_vm() -> None:
+    """In a VM 100 MiB were written to one thin disk and 20 MiB to another, and the agent's rows show these sizes.
 
     The third disk had 40 MiB. After a snapshot of it, 10 MiB of it were rewritten: 50 MiB for disk and snapshot.
     """
@@ -232,7 +238,8 @@ def test_thin_volume_sizes_match_the_sizes_measured_with_device_mapper() -> None
     assert written[second] + written["thin-snap"] == pytest.approx(50, abs=0.0001 * 1024 * 2)
 
 
-def test_rows_of_hidden_volumes_name_the_volume_to_which_they_belong() -> None:
+def test_a_hidden_volume_s_row_shows_its_visible_volume() -> None:
+    """A row for an internal LVM volume, such as a mirror log, also shows the visible volume to which it belongs."""
     groups = parse_groups((RECORDED / "every_kind.vgs.json").read_text())
     facts = parse_storage((RECORDED / "every_kind.lvs.json").read_text(), groups)
     said = {row.what: (row.owner, row.size_bytes // EXTENT) for row in volume_group_rows(snapshot(lvm=facts))}
@@ -245,7 +252,8 @@ def test_the_list_of_storage_use_is_empty_if_lvm_cannot_be_read() -> None:
     assert storage_ledger(without(snapshot(), LVM)) == ()
 
 
-def test_rows_sum_to_the_volume_group_size_even_without_nova_or_libvirt_data() -> None:
+def test_volume_rows_add_up_without_nova_or_libvirt() -> None:
+    """Without data from nova or libvirt some owners are "unknown", but all rows add up to the volume group."""
     world = snapshot(nova=NOVA, lvm=group(20, volume(f"{HERE}_disk", 5), volume("x", 1)))
     for lost in (STATE, LIBVIRT):
         rows = volume_group_rows(without(world, lost))
@@ -296,9 +304,10 @@ def random_world(found: list[Volume], pools: list[ThinPool], frees: tuple[int, i
     st.lists(fills, max_size=3, unique_by=lambda found: found.path),
     st.tuples(st.integers(0, 99), st.integers(0, 99)),
 )
-def test_rows_of_random_volumes_sum_to_the_size_of_the_volume_group(
+def test_rows_of_random_volumes_add_up_to_the_volume_group(
     found: list[Volume], pools: list[ThinPool], frees: tuple[int, int]
 ) -> None:
+    """The agent's rows for random LVM volumes and thin pools always add up to the size of their volume group."""
     rows = volume_group_rows(random_world(found, pools, frees))
     assert_complete(rows)
     assert all(row.size_bytes > 0 for row in rows if row.owner_kind != "free")
@@ -313,9 +322,10 @@ def test_rows_of_random_volumes_sum_to_the_size_of_the_volume_group(
     st.lists(st.tuples(st.integers(1, 80), st.none() | st.integers(0, 80), st.booleans()), max_size=5),
     st.integers(1, 3),
 )
-def test_thin_volume_rows_always_sum_to_the_used_bytes_of_the_pool(
+def test_thin_volume_rows_add_up_to_the_pool_s_used_bytes(
     size: int, percent: float | None, found: list[tuple[int, int | None, bool]], copies: int
 ) -> None:
+    """The rows of random thin volumes and snapshots add up to the fill level that LVM reports for the pool."""
     inside = [
         thin(f"t{number}", room, origin=f"t{number - 1}" if is_snapshot and number else None)
         for number, (room, _, is_snapshot) in enumerate(found)

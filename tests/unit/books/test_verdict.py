@@ -69,7 +69,8 @@ def recorded(*instances, libvirt=None, **changes):
     return snapshot(nova=state(*instances, **changes), placement=HELD, libvirt=libvirt)
 
 
-def test_s43_allocations_are_not_judged_if_the_root_provider_is_missing():
+def test_s43_no_allocation_is_judged_without_a_root_provider():
+    """Placement has no root resource provider for the host, so the agent lists no allocations and reports none."""
     world = snapshot(placement=view(providers=()))
     assert (rows_of(world), told(world)) == ((), [])
 
@@ -80,94 +81,100 @@ def test_s44_a_correct_allocation_causes_no_finding():
 
 
 @pytest.mark.parametrize("status", ["accepted", "migrating", "post-migrating", "finished", "reverting", "error"])
-def test_s45_an_allocation_causes_no_finding_during_its_migration(status):
-    """The allocation has the verdict settling."""
+def test_s45_a_migration_s_allocation_causes_no_finding(status):
+    """A migration has an allocation on the old host while its instance moves; the agent reports nothing."""
     placement = view(allocations(uuid("migration-1"), **A))
     world = snapshot(nova=state(instance(**AWAY), migrations=(migration(status=status),)), placement=placement)
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s46_an_allocation_of_a_deleted_instance_is_reported_as_leaked():
+def test_s46_an_allocation_of_a_deleted_instance_is_leaked():
+    """Nova has deleted the instance but Placement still has its allocation; the agent reports `allocation-leaked`."""
     world = recorded(instance(deleted=True, vm_state="deleted"))
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_LEAKED, ["allocation-leaked"])
 
 
-def test_s47_an_allocation_of_a_deleted_and_hidden_instance_causes_no_finding():
-    """During a cross-cell resize nova hides one of its two copies of the instance: the verdict is settling."""
+def test_s47_a_hidden_deleted_instance_is_not_a_leak():
+    """A cross-cell resize hides one of nova's two copies of an instance; the agent reports no leak."""
     world = recorded(instance(deleted=True, hidden=True))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s48_an_allocation_is_reported_if_its_consumer_is_unknown_to_nova():
+def test_s48_an_allocation_unknown_to_nova_is_reported():
+    """Nova has no instance with the consumer's UUID; the agent reports the allocation as `consumer-unknown`."""
     assert (verdict_of(recorded()), told(recorded())) == (Verdict.CONSUMER_UNKNOWN, ["consumer-unknown"])
 
 
 @pytest.mark.parametrize("changes", [{"vm_state": "building", "task_state": "scheduling"}, {"vm_state": "building"}])
-def test_s49_an_allocation_causes_no_finding_before_its_instance_has_a_host(changes):
-    """Its verdict is SETTLING."""
+def test_s49_an_instance_being_built_causes_no_finding(changes):
+    """A new instance has an allocation in Placement before nova gives it a host; the agent reports nothing."""
     world = recorded(instance(host=None, node=None, **changes))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
-def test_s49_an_allocation_of_a_failed_build_is_reported_as_stale():
-    """No scheduler will retry this instance, and nova-compute never removes what it holds."""
+def test_s49_an_allocation_of_a_failed_build_is_stale():
+    """Nova-compute never removes the allocation of a failed build, so the agent reports the allocation."""
     failed = recorded(instance(host=None, node=None, vm_state="error"))
     assert (verdict_of(failed), told(failed)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
     again = recorded(instance(host=None, node=None, vm_state="error", task_state="scheduling"))
     assert (verdict_of(again), told(again)) == (Verdict.SETTLING, [])
 
 
-def test_s50_an_allocation_causes_no_finding_while_its_instance_is_unshelving():
-    """The allocation has the verdict settling."""
+def test_s50_an_unshelving_instance_causes_no_finding():
+    """A shelved instance is being unshelved and already has an allocation on this host; the agent reports nothing."""
     world = recorded(instance(vm_state="shelved_offloaded", task_state="unshelving"))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
 
 @pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
-def test_s51_an_instance_causes_no_finding_if_the_resource_tracker_skips_it(changes):
-    """Its verdict is unknown."""
+def test_s51_an_instance_that_nova_skips_causes_no_finding(changes):
+    """Nova's resource tracker skips an instance on an old node name; the agent reports nothing about it."""
     world = recorded(instance(**changes))
     assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
 
 
-def test_s52_an_allocation_of_an_instance_on_another_host_is_stale():
+def test_s52_an_instance_moved_away_has_a_stale_allocation():
+    """Nova has the instance on another host and its allocation is here: the finding is `allocation-stale-move`."""
     world = recorded(instance(**AWAY))
     assert (verdict_of(world), told(world)) == (Verdict.ALLOCATION_STALE_MOVE, ["allocation-stale-move"])
 
 
-def test_s53_unreadable_allocations_are_reported_only_as_an_unavailable_source():
+def test_s53_unreadable_placement_is_the_only_finding():
+    """If Placement cannot be read, the agent reports `source-unavailable` and says nothing about any allocation."""
     world = without(recorded(instance(deleted=True)), PLACEMENT)
     assert told(world) == []
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
 
 
-def test_s54_a_deleted_instance_without_allocations_is_not_in_the_ledger():
+def test_s54_a_deleted_instance_without_allocations_is_unlisted():
     world = snapshot(nova=state(instance(deleted=True)))
     assert (rows_of(world), told(world)) == ((), [])
 
 
-def test_s55_the_first_audit_reports_the_leak_of_an_instance_deleted_a_day_ago():
-    """A local delete: the row still names this host, and the restart of the host may have removed the guest."""
+def test_s55_the_first_audit_reports_a_leak_of_yesterday():
+    """An instance was deleted a day ago; the agent's first audit already reports its leaked allocation."""
     deleted_at = NOW - datetime.timedelta(days=1)
     world = recorded(instance(deleted=True, vm_state="deleted", deleted_at=deleted_at))
     assert told(world) == ["allocation-leaked"]
 
 
-def test_s56_the_findings_stay_the_same_if_a_consumer_generation_changes():
-    """heal reads and decides again (tests/unit/healing); here the audit writes no allocation at all."""
+def test_s56_a_new_consumer_generation_keeps_the_findings():
+    """Placement raises a consumer's generation at each write; the agent's findings stay the same."""
     world = recorded(instance(deleted=True))
     moved = tuple(dataclasses.replace(a, consumer_generation=9) for a in allocations(I1, **A))
     assert told(world) == told(dataclasses.replace(world, placement=snapshot(placement=view(moved)).placement))
     assert decided(world).plan.allocations == ()
 
 
-def test_s57_an_allocation_that_an_evacuation_left_behind_is_reported():
+def test_s57_an_allocation_left_by_an_evacuation_is_reported():
+    """The instance was evacuated to another host, and Placement still has its allocation on the host that it left."""
     gone = migration(kind="evacuation", status="done")
     world = recorded(instance(**AWAY), finished_evacuations=(gone,))
     assert told(world) == ["allocation-stale-move", "migration-finished-but-counted"]
 
 
-def test_s58_an_allocation_of_an_evacuated_and_deleted_instance_is_leaked():
+def test_s58_an_evacuated_and_deleted_instance_leaves_a_leak():
+    """An instance was evacuated and then deleted; its allocation on the old host is `allocation-leaked`."""
     gone = migration(kind="evacuation", status="done")
     world = recorded(instance(**AWAY, deleted=True), finished_evacuations=(gone,))
     assert told(world) == ["allocation-leaked"]
@@ -191,14 +198,16 @@ RACES = {
 
 
 @pytest.mark.parametrize("world", RACES.values(), ids=RACES.keys())
-def test_a_wrong_allocation_is_tolerated_shortly_after_the_instance_changed(world):
+def test_a_wrong_allocation_is_tolerated_right_after_a_change(world):
+    """Nova changed the instance two seconds ago; the agent objects only if the allocation is wrong later on."""
     assert verdict_of(world) is Verdict.SETTLING
     later = dataclasses.replace(world.nova.value, now=NOW + datetime.timedelta(minutes=1))
     world = dataclasses.replace(world, nova=dataclasses.replace(world.nova, value=later))
     assert verdict_of(world) not in (Verdict.SETTLING, Verdict.AGREED)
 
 
-def test_a_correct_allocation_is_accepted_right_after_a_change_of_the_instance():
+def test_a_correct_allocation_is_accepted_right_after_a_change():
+    """Nova changed the instance two seconds ago; the agent accepts the allocation without a wait."""
     assert verdict_of(recorded(instance(updated_at=YOUNG), libvirt=host(domain()))) is Verdict.AGREED
 
 
@@ -232,7 +241,8 @@ def with_vgpu(*held):
     ],
     ids=["on one child", "on two children", "less than promised", "on no child"],
 )
-def test_the_vgpus_of_an_instance_are_added_up_over_all_child_providers(held, expected, place):
+def test_vgpus_of_an_instance_are_added_up_over_children(held, expected, place):
+    """Two promised VGPUs may be allocated on one child provider or on two; only the sum must agree."""
     row = with_vgpu(*held)
     assert (row.promised, row.verdict, row.provider_key) == (2, expected, place)
 
@@ -242,7 +252,8 @@ def sharing(*held):
     return view(*held, shared=(nfs,), shared_is_read=True)
 
 
-def test_the_ledger_lists_a_leaked_allocation_on_a_sharing_provider():
+def test_a_leak_on_a_sharing_provider_is_listed():
+    """A deleted instance still has disk allocated on a shared storage provider; the agent lists it as leaked."""
     world = snapshot(nova=state(instance(deleted=True)), placement=sharing(allocations(I1, VCPU=1)))
     assert {(r.provider_key, r.recorded, r.verdict) for r in rows_of(world)} == {
         (ProviderKey("root", ""), 1, Verdict.ALLOCATION_LEAKED),
@@ -251,13 +262,14 @@ def test_the_ledger_lists_a_leaked_allocation_on_a_sharing_provider():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_no_leak_is_reported_on_sharing_providers_if_nova_or_libvirt_is_unread(lost):
+def test_no_leak_on_shared_storage_if_a_source_is_unread(lost):
+    """If nova or libvirt cannot be read, an allocation on a sharing provider counts as "unknown", never as leaked."""
     world = without(snapshot(nova=state(instance(deleted=True)), placement=sharing()), lost)
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_a_disk_allocation_left_on_a_sharing_provider_by_a_resize_is_stale():
-    """A confirmed resize: the migration's consumer still holds the disk."""
+def test_a_resize_may_leave_a_stale_disk_on_shared_storage():
+    """A resize is confirmed, yet its migration still has an allocation of disk: this allocation is stale."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
     assert verdict_of(world) is Verdict.ALLOCATION_STALE_MOVE
@@ -265,7 +277,8 @@ def test_a_disk_allocation_left_on_a_sharing_provider_by_a_resize_is_stale():
     assert rows_of(snapshot(nova=state(instance("i2", **AWAY), migrations=(incoming,)), placement=sharing())) == ()
 
 
-def test_the_finding_says_that_pcpu_is_allocated_instead_of_the_requested_vcpu():
+def test_a_finding_shows_pcpu_allocated_instead_of_vcpu():
+    """Nova promised an instance 2 VCPU and Placement has 2 PCPU; the two findings mention both resource classes."""
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)
@@ -280,7 +293,8 @@ def test_the_finding_says_that_pcpu_is_allocated_instead_of_the_requested_vcpu()
     }
 
 
-def test_the_finding_says_that_vcpu_is_allocated_instead_of_the_requested_pcpu():
+def test_a_finding_shows_vcpu_allocated_instead_of_pcpu():
+    """A flavor needs 2 dedicated CPUs and Placement has 2 VCPU; the PCPU finding mentions the 2 VCPU."""
     dedicated = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     held = view(allocations(I1, VCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256, pinned_cpus=(4, 5)), cpus=8)
@@ -292,7 +306,7 @@ def test_the_finding_says_that_vcpu_is_allocated_instead_of_the_requested_pcpu()
 
 
 def test_an_allocation_made_by_cyborg_causes_no_finding():
-    """If nova has an instance with the UUID of the consumer, the allocation is judged as that of the instance."""
+    """The consumer type is CYBORG_ARQ, so the allocation belongs to another service, unless nova has that instance."""
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

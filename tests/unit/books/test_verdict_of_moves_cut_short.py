@@ -20,8 +20,8 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_the_only_allocation_is_marked_unknown_if_a_failed_migration_has_it(status):
-    """The rollback never returned the allocation: if heal removed it, the guest's room would be offered again."""
+def test_a_failed_migration_may_have_the_only_allocation(status):
+    """The guest still runs here, so its allocation under the failed migration's UUID is "unknown" and not stale."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
         snapshot(nova=state(instance(), migrations=(cut_short,)), libvirt=host(domain()), placement=view(OF_THE_MOVE))
@@ -29,8 +29,8 @@ def test_the_only_allocation_is_marked_unknown_if_a_failed_migration_has_it(stat
     assert found == {uuid("i1"): Verdict.ALLOCATION_MISSING, MOVE.uuid: Verdict.UNKNOWN}
 
 
-def test_a_second_allocation_left_by_a_failed_migration_is_marked_as_stale():
-    """The instance has an allocation that agrees with its flavor."""
+def test_a_second_allocation_of_a_failed_migration_is_stale():
+    """The instance has a correct allocation, so the one that its failed live migration left behind is stale."""
     own = allocations(uuid("i1"), **AMOUNTS)
     world = snapshot(
         nova=state(instance(), migrations=(MOVE,)), libvirt=host(domain()), placement=view(own, OF_THE_MOVE)
@@ -38,15 +38,16 @@ def test_a_second_allocation_left_by_a_failed_migration_is_marked_as_stale():
     assert verdicts(world) == {uuid("i1"): Verdict.AGREED, MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
 
 
-def test_the_allocation_of_a_failed_move_is_stale_if_the_instance_is_elsewhere():
+def test_a_failed_move_of_an_instance_elsewhere_is_stale():
+    """The instance is on another host, so the allocation of its failed migration on this host is stale."""
     away = instance(host="cmp2", node="cmp2.example.org")
     world = snapshot(nova=state(away, migrations=(MOVE,)), placement=view(OF_THE_MOVE))
     assert verdicts(world) == {MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
 
 
 @pytest.mark.parametrize("status", ["pre-migrating", "migrating", "finished", "error"])
-def test_the_allocation_of_a_deleted_migration_is_marked_as_leaked(status):
-    """Nova soft-deletes migrations with their instance, and their status never changes after that."""
+def test_an_allocation_of_a_deleted_migration_is_leaked(status):
+    """Nova deletes migrations with their instance; a deleted migration's allocation counts as leaked."""
     gone = instance(deleted=True)
     row = dataclasses.replace(MOVE, status=status, deleted=True)
     world = snapshot(nova=state(gone, migrations=(row,)), placement=view(OF_THE_MOVE))
