@@ -36,7 +36,8 @@ def sums(*findings: SeenFinding, books_read: bool = True) -> dict:
     return sums_of(findings, books_read=books_read)
 
 
-def test_unconfirmed_findings_are_counted_by_severity_but_not_by_code():
+def test_unconfirmed_findings_are_counted_only_by_severity():
+    """The host's message counts all findings by severity, and by code only those that a second audit confirmed."""
     found = sums(
         seen(subject="a", confirmed=True),
         seen(subject="b"),
@@ -46,8 +47,11 @@ def test_unconfirmed_findings_are_counted_by_severity_but_not_by_code():
     assert found["confirmed"] == {"allocation-leaked": 1, "cpu-offline": 1}
 
 
-def test_findings_that_cannot_be_checked_now_are_counted_by_code():
-    """The message also has the oldest time at which one of them was last checked."""
+def test_findings_that_cannot_be_checked_are_counted_by_code():
+    """The field `unknown` has the number of findings that the agent cannot check now.
+
+    The field `unknown_since` has the oldest time at which one of these findings was last checked.
+    """
     lost = {"state": FindingState.UNKNOWN, "confirmed": True}
     found = sums(
         seen(subject="a", last_seen_at="2026-11-21T10:00:00.000Z", **lost),
@@ -59,7 +63,8 @@ def test_findings_that_cannot_be_checked_now_are_counted_by_code():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_a_symptom_is_counted_by_severity_but_not_among_the_causes():
+def test_a_finding_caused_by_another_is_not_a_cause():
+    """A stale allocation causes the finding `over-capacity`; `causes_by_code` counts only the allocation."""
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -67,7 +72,8 @@ def test_a_symptom_is_counted_by_severity_but_not_among_the_causes():
     assert found["severities"] == {"error": 2}
 
 
-def test_the_leaked_amount_is_the_sum_of_leaked_placement_allocations():
+def test_the_leaked_amount_sums_up_leaked_allocations():
+    """A host's message has the amount of each resource class in leaked or stale allocations, as Placement has them."""
     evidence = (claim("VCPU", 8), claim("MEMORY_MB", 4096), claim("VCPU", 99, HELD))
     found = sums(
         seen(evidence=evidence),
@@ -78,28 +84,36 @@ def test_the_leaked_amount_is_the_sum_of_leaked_placement_allocations():
     assert found["missing"] == {}
 
 
-def test_the_missing_amount_is_what_nova_expects_and_placement_lacks():
+def test_the_missing_amount_is_what_placement_lacks():
+    """Placement has no allocation for 4 VCPU that nova promised; the field `missing` shows 4 VCPU."""
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})
 
 
-def test_a_leaked_amount_is_counted_once_if_two_findings_report_it():
+def test_a_leak_in_two_findings_is_counted_once():
+    """Two findings report the same 8 VCPU in leaked allocations; the field `leaked` shows 8 VCPU, not 16."""
     evidence = (claim("VCPU", 8),)
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_the_leaked_amount_is_null_if_data_is_unread_and_no_leak_is_known():
+def test_the_leaked_amount_is_null_if_data_is_unread():
+    """If the agent could not look for leaks and knows of none, the field `leaked` is null and not zero."""
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
 
-def test_the_leaked_amount_includes_known_leaks_that_cannot_be_checked_now():
+def test_the_leaked_amount_includes_unchecked_old_leaks():
+    """An earlier audit found a leak of 8 VCPU.
+
+    The field `leaked` still shows 8 VCPU if the agent cannot check the leak now.
+    """
     remembered = seen(evidence=(claim("VCPU", 8),), state=FindingState.UNKNOWN)
     assert sums(remembered, books_read=False)["leaked"] == {"VCPU": 8}
 
 
-def test_the_worst_finding_is_the_oldest_finding_of_the_highest_severity():
+def test_the_worst_finding_is_the_oldest_of_the_severest():
+    """A host's message shows one finding as the worst: the oldest among those of the highest severity."""
     older = "2026-11-20T00:00:00.000Z"
     found = sums(
         seen("cpu-offline", Severity.INFO, first_seen_at="2026-11-01T00:00:00.000Z"),
@@ -115,20 +129,22 @@ def test_the_worst_finding_is_the_oldest_finding_of_the_highest_severity():
     assert found["oldest_at"] == "2026-11-01T00:00:00.000Z"
 
 
-def test_a_symptom_of_another_finding_is_never_named_as_the_worst_finding():
+def test_the_worst_finding_is_never_a_symptom():
+    """A finding that another finding caused is not shown as the worst, even if its severity is higher."""
     root = seen("guest-unknown", Severity.WARNING)
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_a_host_message_shortens_the_headline_of_its_worst_finding():
-    """A message has the headline of its worst finding, or else the first 160 characters of ``actual``."""
+def test_the_worst_finding_s_headline_is_shortened():
+    """If the worst finding has no headline, the message shows the first 160 characters of the field `actual`."""
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
 
 
 @pytest.mark.parametrize("name", ["oldest_at", "worst", "unknown_since"])
-def test_the_oldest_and_the_worst_finding_are_null_on_a_clean_host(name):
+def test_a_host_without_findings_has_no_worst_finding(name):
+    """The fields `worst`, `oldest_at` and `unknown_since` of a host's message are null if the host has no finding."""
     assert sums()[name] is None
 
 

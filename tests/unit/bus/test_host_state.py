@@ -42,6 +42,7 @@ def resource(report: AuditReport, name: str) -> dict:
 
 
 def test_host_state_has_exactly_the_documented_keys():
+    """The host state is the JSON document that the agent sends to schedulers and watchers."""
     document = host_state(REPORT, SENDING)
     assert document.keys() == KEYS
     assert document["schema_version"] == 1
@@ -78,13 +79,17 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
         ({"inventory": SAME, "sources": sources("libvirt")}, False),
     ],
 )
-def test_host_state_is_marked_published_only_if_placement_has_the_inventory(changes, published):
-    """A quiet owner has nothing to write, but it is not a dry run."""
+def test_published_means_that_placement_has_the_inventory(changes, published):
+    """The field `published` is false after an error or an unreadable source, or if Placement has other totals.
+
+    It is true for a role owner that has nothing to write because Placement already has the inventory.
+    """
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
 
 
-def test_the_free_amount_is_computed_like_in_placement_and_may_be_negative():
+def test_the_free_amount_may_be_negative():
+    """The field `free` is total times allocation_ratio minus used, as in Placement: 48 x 4.0 - 204 = -12."""
     # 48 × 4.0 − 204 used
     assert resource(REPORT, "VCPU") == {
         "provider": "compute-17", "provider_uuid": PROVIDER, "resource_class": "VCPU", "total": 48, "reserved": 0,
@@ -93,12 +98,13 @@ def test_the_free_amount_is_computed_like_in_placement_and_may_be_negative():
     }  # fmt: skip
 
 
-def test_used_and_free_are_null_if_the_usage_of_a_resource_class_is_unknown():
+def test_used_and_free_are_null_if_usage_is_unknown():
+    """If the agent does not know the usage of a resource class, the fields `used` and `free` are null, not zero."""
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_host_state_adds_up_the_amounts_that_have_the_same_cause():
-    """An amount that no row has is null."""
+def test_host_state_adds_up_amounts_by_what_uses_them():
+    """The host state has one sum each for instances, incoming migrations and guests unknown to nova."""
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
         row("b", "instance", promised=2, held=0),
@@ -112,7 +118,8 @@ def test_host_state_adds_up_the_amounts_that_have_the_same_cause():
     }
 
 
-def test_each_guest_that_uses_resources_is_counted_exactly_once():
+def test_each_guest_is_counted_once_in_the_host_state():
+    """The field `guests` counts a guest with several resource classes once, and counts no volumes."""
     rows = (
         row("a", "instance", held=4),
         row("a", "instance", "MEMORY_MB", held=512),
@@ -131,7 +138,8 @@ def test_the_number_of_guests_is_null_if_libvirt_is_unreadable():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNREADABLE, Outcome.CRASHED])
-def test_host_state_has_null_for_resources_and_findings_after_a_failed_audit(outcome):
+def test_host_state_has_no_resources_after_a_failed_audit(outcome):
+    """After a failed audit the fields `resources`, `guests`, `findings` and `traits_digest` are null."""
     silent = replace(REPORT, outcome=outcome, inventory=(), ledger=(), findings=(), traits=())
     document = host_state(silent, SENDING)
     assert {document[name] for name in ("resources", "guests", "findings", "traits_digest")} == {None}
@@ -143,7 +151,8 @@ def test_host_state_has_the_number_of_findings_of_each_code():
     assert host_state(replace(REPORT, findings=twice), SENDING)["findings"] == {"volume-foreign": 2}
 
 
-def test_the_traits_digest_depends_on_the_wanted_traits_but_not_on_their_order():
+def test_the_traits_digest_ignores_the_order_of_traits():
+    """The field `traits_digest` changes if the host should have other traits, and not if only their order differs."""
     (trait,) = REPORT.traits
     other = replace(trait, trait="CUSTOM_FAST")
     unwanted = replace(trait, trait="CUSTOM_OLD", wanted=False)
@@ -152,7 +161,8 @@ def test_the_traits_digest_depends_on_the_wanted_traits_but_not_on_their_order()
     assert len({digest(trait), digest(other), digest(trait, other), digest()}) == 4
 
 
-def test_host_state_shows_the_capacity_and_free_amounts_of_each_numa_cell():
+def test_host_state_shows_free_amounts_of_each_numa_cell():
+    """The host state has the CPUs, memory and huge pages of each NUMA cell, and how much of them is free."""
     usage = CellUsage(id=0, cpus=3, memory_mib=2048, pinned=(2,), pages=((2048, 100),))
     assert host_state(replace(REPORT, cell_usages=(usage,)), SENDING)["numa"] == [
         {
@@ -163,19 +173,21 @@ def test_host_state_shows_the_capacity_and_free_amounts_of_each_numa_cell():
     ]  # fmt: skip
 
 
-def test_free_amounts_of_a_numa_cell_are_null_if_the_cell_usage_is_unknown():
+def test_free_amounts_of_a_numa_cell_are_null_if_unknown():
+    """If the agent does not know what guests use in a NUMA cell, the cell's free amounts are null, not zero."""
     (cell,) = host_state(REPORT, SENDING)["numa"]
     assert (cell["vcpus_used"], cell["pcpus_free"], cell["memory_mib_free"], cell["pages"][0]["free"]) == (None,) * 4
 
 
-def test_a_new_guest_changes_the_host_state_but_new_audit_times_do_not():
+def test_a_new_audit_time_does_not_change_the_host_state():
+    """The agent sends the host state again if it has changed: a new guest is a change, another audit time is none."""
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)
 
 
-def test_host_state_shows_the_worst_finding_and_counts_findings_by_severity():
-    """It also counts the planned writes that the agent holds back."""
+def test_host_state_shows_the_worst_finding():
+    """The host state has the worst finding, and the number of findings of each severity."""
     document = host_state(REPORT, SENDING)
     assert (document["severities"], document["held_back"]) == ({"warning": 1}, 1)
     assert document["worst"]["code"] == "volume-foreign"
@@ -192,7 +204,8 @@ def test_leaked_amounts_are_null_if_libvirt_was_not_read():
     assert (leaked(), leaked("libvirt")) == ({}, None)
 
 
-def test_host_state_still_contains_the_earlier_findings_after_a_failed_audit():
+def test_host_state_keeps_findings_after_a_failed_audit():
+    """After a failed audit the agent still counts the earlier findings, and also counts them as `unknown`."""
     unknown = replace(REPORT.findings[0], state=FindingState.UNKNOWN)
     failed = replace(REPORT, outcome=Outcome.UNREADABLE, inventory=(), ledger=(), traits=(), findings=(unknown,))
     document = host_state(failed, SENDING)
@@ -208,12 +221,13 @@ def test_host_state_still_contains_the_earlier_findings_after_a_failed_audit():
         (HealProgress(enabled=True, waiting=None), {"enabled": True, "waiting": None}),
     ],
 )
-def test_host_state_has_the_number_of_findings_that_wait_for_a_repair(heal, expected):
+def test_host_state_has_the_number_of_waiting_repairs(heal, expected):
+    """The field `heal` tells whether automatic repair is enabled and how many findings wait for their repair."""
     assert host_state(replace(REPORT, heal=heal), SENDING)["heal"] == expected
 
 
-def test_an_oversized_host_state_omits_some_resources_of_child_providers():
-    """The field `resources_left_out` has the number of the omitted resources."""
+def test_a_huge_host_state_omits_resources_of_children():
+    """The host state has at most 64 KiB. The agent leaves out resources of child providers and tells how many."""
     child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
     large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
     document = host_state(large, SENDING)

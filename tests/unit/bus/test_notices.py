@@ -18,7 +18,8 @@ HEAD = {
 }  # fmt: skip
 
 
-def test_an_audit_without_changed_findings_sends_only_an_audit_end_notification():
+def test_an_audit_without_changes_sends_one_notification():
+    """If no finding has changed, the agent sends only the notification `stocktake.audit.end`."""
     (end,) = notices(REPORT, ())
     assert (end.event_type, end.priority) == ("stocktake.audit.end", "info")
     assert end.payload == {
@@ -33,7 +34,7 @@ def test_an_audit_without_changed_findings_sends_only_an_audit_end_notification(
 
 
 @pytest.mark.parametrize("change", Change)
-def test_a_finding_notification_contains_every_field_of_the_finding(change):
+def test_a_finding_notification_contains_every_field(change):
     told, _end = notices(REPORT, (FindingChange(change=change, seen=FINDING),))
     assert told.event_type == f"stocktake.finding.{change.value}"
     document = finding_document(FINDING)
@@ -49,24 +50,27 @@ def test_a_finding_notification_contains_every_field_of_the_finding(change):
         (Severity.ERROR, Change.GONE, "info"),
     ],
 )
-def test_the_notification_that_a_finding_ended_always_has_priority_info(severity, change, priority):
+def test_the_end_of_a_finding_has_priority_info(severity, change, priority):
+    """A notification has the priority of the finding's severity; if the finding is gone, it has priority info."""
     seen = SeenFinding(finding=replace(FINDING.finding, severity=severity), confirmed=False, first_seen_at="x")
     assert notices(REPORT, (FindingChange(change=change, seen=seen),))[0].priority == priority
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.UNREADABLE])
-def test_a_failed_audit_sends_a_notification_at_level_error(outcome):
+def test_a_failed_audit_sends_a_notification_of_priority_error(outcome):
     assert notices(replace(REPORT, outcome=outcome, error="boom"), ())[0].priority == "error"
 
 
-def test_a_finding_notification_contains_at_most_twenty_evidence_entries():
+def test_a_finding_notification_has_at_most_20_evidence_entries():
+    """A finding has 1000 pieces of evidence. Its notification contains 20 of them, and the total of 1000."""
     many = replace(FINDING.finding, evidence=FINDING.finding.evidence * 500)
     seen = SeenFinding(finding=many, confirmed=True, first_seen_at="x")
     finding = notices(REPORT, (FindingChange(change=Change.APPEARED, seen=seen),))[0].payload["finding"]
     assert (len(finding["evidence"]), finding["evidence_total"]) == (20, 1000)
 
 
-def test_the_audit_end_notification_is_sent_after_all_finding_notifications():
+def test_the_audit_end_notification_is_sent_last():
+    """The agent first sends a notification for each changed finding, and then `stocktake.audit.end`."""
     changed = tuple(FindingChange(change=change, seen=FINDING) for change in (Change.GONE, Change.APPEARED))
     assert [told.event_type for told in notices(REPORT, changed)] == [
         "stocktake.finding.gone",

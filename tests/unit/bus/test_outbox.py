@@ -23,7 +23,8 @@ def drained(outbox: Outbox) -> list[str]:
 
 
 @given(st.lists(st.integers(min_value=0, max_value=7), max_size=20))
-def test_a_full_outbox_keeps_the_newest_notices_and_counts_dropped_notices(sizes):
+def test_a_full_outbox_drops_the_oldest_notifications(sizes):
+    """The queue of unsent notifications has a limit; the agent drops the oldest ones and counts them."""
     outbox = Outbox(most_notices=10)
     number = 0
     for size in sizes:
@@ -41,7 +42,8 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_confirming_a_dropped_notice_does_not_remove_the_next_notice():
+def test_a_notification_dropped_while_sent_costs_no_other():
+    """The outbox drops a notification while the agent sends it. When the send ends, the next one is still queued."""
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()
@@ -50,14 +52,16 @@ def test_confirming_a_dropped_notice_does_not_remove_the_next_notice():
     assert drained(outbox) == ["2"]
 
 
-def test_two_requests_for_the_host_state_become_a_single_request_in_the_outbox():
+def test_two_requests_for_the_host_state_become_one():
+    """Two watchers ask for the host state before the agent answers, and the outbox passes on one request."""
     outbox = Outbox()
     outbox.ask()
     outbox.ask()
     assert [outbox.asked(), outbox.asked()] == [True, False]
 
 
-def test_the_sender_stops_waiting_when_a_report_arrives_or_the_outbox_is_closed():
+def test_a_new_report_or_a_close_ends_the_sender_s_wait():
+    """The sender waits for work; a new audit report wakes it, and so does the close of its outbox."""
     outbox = Outbox()
     outbox.put(REPORT, ())
     outbox.wait(60.0)

@@ -76,7 +76,8 @@ def types(channel: Channel) -> list[str]:
     return [notice.event_type for notice in channel.sent]
 
 
-def test_new_notices_are_sent_without_repeating_an_unchanged_host_state():
+def test_an_audit_without_change_sends_only_notifications():
+    """A second audit gives the same result: the agent sends its notification, and not the same host state again."""
     fleet, notices = Channel(), Channel()
     with sending(fleet, notices) as sender:
         sender.publish(REPORT, APPEARED)
@@ -86,7 +87,8 @@ def test_new_notices_are_sent_without_repeating_an_unchanged_host_state():
     assert [state["outcome"] for state in fleet.sent] == ["findings"]
 
 
-def test_an_unchanged_host_state_is_not_sent_again_before_the_interval_ends():
+def test_only_a_changed_host_state_is_sent_before_the_interval():
+    """Before the interval ends, the agent sends the host state again only if an audit's result has changed."""
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())
@@ -97,14 +99,16 @@ def test_an_unchanged_host_state_is_not_sent_again_before_the_interval_ends():
     assert [state["audit_id"] for state in fleet.sent] == [REPORT.audit_id, "other"]
 
 
-def test_the_sender_publishes_an_unchanged_host_state_again_every_interval():
+def test_an_unchanged_host_state_is_sent_every_interval():
+    """The agent repeats an unchanged host state once per interval, so that watchers see that the agent is alive."""
     fleet = Channel()
     with sending(fleet, None, interval_s=0.1) as sender:
         sender.publish(REPORT, ())
         until(lambda: len(fleet.sent) >= 3, 60, "three states")
 
 
-def test_the_sender_pauses_for_a_minimum_time_between_answers_to_state_requests():
+def test_many_state_requests_do_not_flood_the_broker():
+    """Watchers may ask for the host state all the time; the agent keeps a minimum gap between two answers."""
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.publish(REPORT, ())
@@ -117,7 +121,8 @@ def test_the_sender_pauses_for_a_minimum_time_between_answers_to_state_requests(
     assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
-def test_a_request_before_the_first_audit_causes_at_most_two_state_messages():
+def test_an_early_request_causes_at_most_two_states():
+    """A watcher asks for the host state before the first audit; the agent then sends it once or twice, not more."""
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()
@@ -126,8 +131,8 @@ def test_a_request_before_the_first_audit_causes_at_most_two_state_messages():
     assert len(fleet.sent) <= 2
 
 
-def test_no_notice_is_lost_if_the_message_broker_is_down_for_a_while(caplog):
-    """The log mentions the outage only at the first, second, fourth and eighth failure."""
+def test_no_notification_is_lost_while_the_broker_is_down(caplog):
+    """The agent sends all queued notifications when the broker is back. It logs only failures 1, 2, 4, 8 and so on."""
     caplog.set_level("INFO")
     fleet, notices = Channel(), Channel()
     notices.error = SourceUnavailable("broker", "refused")
@@ -145,7 +150,8 @@ def test_no_notice_is_lost_if_the_message_broker_is_down_for_a_while(caplog):
     assert told[3:] in ([(events.BROKER_BACK, 0)], [(events.BROKER_STILL_LOST, 8), (events.BROKER_BACK, 0)])
 
 
-def test_a_hanging_notification_does_not_delay_audits_or_the_sender_shutdown():
+def test_a_hanging_broker_does_not_delay_audits():
+    """The broker hangs while the agent sends a notification; audits go on, and the sender can still stop."""
     notices = Channel()
     notices.gate.clear()
     with sending(None, notices, most=10) as sender:
@@ -160,7 +166,7 @@ def test_a_hanging_notification_does_not_delay_audits_or_the_sender_shutdown():
     assert len(notices.sent) <= 11
 
 
-def test_the_sender_sends_the_queued_notices_before_it_stops(monkeypatch):
+def test_the_sender_sends_queued_notifications_before_it_stops(monkeypatch):
     monkeypatch.setattr(module, "STOP_S", HANGS_S)
     notices = Channel()
     notices.gate.clear()
@@ -174,7 +180,8 @@ def test_the_sender_sends_the_queued_notices_before_it_stops(monkeypatch):
         assert len(notices.sent) == 3
 
 
-def test_an_unserialisable_notice_is_logged_and_later_notices_are_sent(caplog):
+def test_a_notification_that_is_no_json_does_not_block_others(caplog):
+    """A bug makes a notification impossible to write as JSON; the agent logs the error and sends the later ones."""
     notices = Channel()
     notices.error = TypeError("not JSON")
     with sending(None, notices) as sender:
@@ -187,7 +194,8 @@ def test_an_unserialisable_notice_is_logged_and_later_notices_are_sent(caplog):
     assert record.exc_info[0] is TypeError
 
 
-def test_a_host_state_that_cannot_be_serialised_is_not_retried_in_a_busy_loop(caplog):
+def test_a_broken_host_state_causes_no_busy_loop(caplog):
+    """A bug makes the host state impossible to write as JSON; the agent pauses between its attempts to send it."""
     fleet = Channel()
     fleet.error = TypeError("not JSON")
     with sending(fleet, None) as sender:
