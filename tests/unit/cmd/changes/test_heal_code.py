@@ -84,5 +84,6 @@ UNCHECKED = dataclasses.replace(FINDING, state=FindingState.UNKNOWN, unknown_bec
         (run(HealPlan(), report=dataclasses.replace(ALL_READ, outcome=Outcome.REFUSED)), 0),
     ],
 )
-def test_each_outcome_of_a_heal_run_has_the_expected_exit_code(found: HealRun, code: int) -> None:
+def test_each_outcome_of_a_heal_run_has_its_exit_code(found: HealRun, code: int) -> None:
+    """`stocktake heal` exits with 4 after all changes, with 3 for a plan, with 2 if data could not be read."""
     assert code_of(found) == code

@@ -42,19 +42,22 @@ def printed(document: dict[str, Any], scenery: Scenery = Scenery()) -> list[str]
     return drawn(heal_blocks(document, scenery), PLAIN).splitlines()
 
 
-def test_heal_does_nothing_and_prints_the_new_digest_if_the_plan_has_changed() -> None:
+def test_heal_does_nothing_if_the_plan_has_changed() -> None:
+    """The plan that the operator approved is out of date; `stocktake heal` prints the digest of the current plan."""
     *_, last = printed(document(ACTION, stale=True))
     assert last == "nothing done: the plan has changed; the current plan is 4d1b0c9a7e55"
 
 
-def test_heal_prints_only_a_reason_if_there_is_nothing_left_to_repair() -> None:
+def test_heal_says_that_there_is_nothing_left_to_change() -> None:
+    """The plan that the operator approved is out of date, and `stocktake heal` has nothing to change any more."""
     assert printed(document(stale=True, nothing_because=nothing_because([], 300.0))) == [
         "plan for cmp1: 0 to change, 0 waiting, 0 refused",
         "nothing done: there is nothing to change any more",
     ]
 
 
-def test_a_heal_plan_lists_changes_then_waiting_findings_then_refused_findings() -> None:
+def test_a_heal_plan_lists_changes_before_refusals() -> None:
+    """`stocktake heal` prints what it would change, then what must wait, then what it refuses, with reasons."""
     waits = {**ACTION, "guard": "max-percent", "why": "this run has changed 1 of 10", "waits": True, "wait_s": None}
     refused = {**ACTION, "guard": "role", "why": "role observer changes nothing", "waits": False, "wait_s": None}
     command = "stocktake heal --plan 4d1b0c9a7e55 --yes"
@@ -74,7 +77,8 @@ def test_a_heal_plan_lists_changes_then_waiting_findings_then_refused_findings()
     ]
 
 
-def test_a_heal_plan_shows_the_consumer_and_state_and_age_of_each_finding() -> None:
+def test_a_heal_plan_shows_the_instance_and_age_of_a_finding() -> None:
+    """A line of the plan has the finding's code, instance name, state and age, such as "web-3, confirmed, 60 min"."""
     finding = {"id": ACTION["finding_id"], "consumer_uuid": "6f0d", "confirmed": True, "state": "confirmed"}
     finding |= {"first_seen_at": "2026-11-21T09:00:00Z", "stands_since": "2026-11-21T09:56:00Z"}
     scenery = Scenery(findings={finding["id"]: finding}, names={"6f0d": "web-3"}, now="2026-11-21T10:00:00Z")
@@ -97,13 +101,13 @@ def test_a_heal_plan_shows_the_consumer_and_state_and_age_of_each_finding() -> N
         ([young(9), refusal("confirmed", waits=True)], "both findings must wait; try again in 9 s"),
     ],
 )
-def test_a_heal_plan_without_changes_states_the_reason_and_when_to_try_again(
-    refusals: list[HealRefusal], words: str
-) -> None:
+def test_a_heal_plan_without_changes_gives_the_reason(refusals: list[HealRefusal], words: str) -> None:
+    """The reason is, for example, "the finding is younger than [heal] min_age (300 s); try again in 116 s"."""
     assert nothing_because(refusals, 300.0) == words
 
 
-def test_heal_suggests_a_retry_when_all_findings_have_waited_long_enough() -> None:
+def test_heal_suggests_a_retry_after_the_longest_wait() -> None:
+    """Two findings must wait 10 s and 115.2 s, so `stocktake heal` tells the operator to try again in 116 s."""
     assert try_again_s([young(10), young(115.2), refusal("confirmed", waits=True)]) == 116
     assert try_again_s([refusal("confirmed", waits=True), refusal(wait_s=7.0)]) is None
 
@@ -116,15 +120,16 @@ def test_a_finding_less_than_one_second_old_is_shown_as_new(now: str, age: str) 
     assert f"  confirmed, {age}  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_a_heal_plan_shows_for_how_long_a_finding_has_not_changed() -> None:
-    """The age counts for heal only since the finding has stood unchanged."""
+def test_a_heal_plan_shows_how_long_a_finding_is_unchanged() -> None:
+    """`stocktake heal` waits until a finding has not changed for some time, so the plan shows this time."""
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
     assert "  confirmed, 6 min, evidence unchanged for 38 s  [87897f25]" in printed(document(ACTION), scenery)[1]
 
 
-def test_a_heal_plan_states_once_why_several_findings_must_wait() -> None:
+def test_a_heal_plan_gives_a_common_reason_once() -> None:
+    """Six findings wait for the same reason; the plan prints this reason once, above the list of the six findings."""
     waits = [
         {"finding_id": f"{n}0000000-1", "code": "allocation-leaked", "consumer_uuid": f"c{n}", "guard": "max-percent",
          "why": "this run has changed 1 of 10", "waits": True, "wait_s": None} for n in range(6)
@@ -135,7 +140,8 @@ def test_a_heal_plan_states_once_why_several_findings_must_wait() -> None:
     assert [line for line in said if line.startswith("        [")] == [f"        [{n}0000000] c{n}" for n in range(6)]
 
 
-def test_heal_prints_the_command_to_run_next_for_the_remaining_findings() -> None:
+def test_heal_prints_the_command_for_the_remaining_findings() -> None:
+    """A plan has a limited number of changes, so `stocktake heal` also prints how to repair the remaining findings."""
     said = printed(document(ACTION, command="stocktake heal --plan 4d1b --yes", repeat="stocktake heal --code X"))
     assert said[-4:] == [
         "to carry out the plan:",
@@ -145,7 +151,8 @@ def test_heal_prints_the_command_to_run_next_for_the_remaining_findings() -> Non
     ]
 
 
-def test_heal_prints_the_undo_commands_after_the_whole_plan_was_carried_out() -> None:
+def test_heal_prints_how_to_undo_a_finished_plan() -> None:
+    """After all changes of a plan are made, `stocktake heal` prints the `stocktake undo` command for each change."""
     done = {"finding_id": "87897f25", "consumer_uuid": "6f0d", "result": "done", "words": "changed as planned"}
     said = printed(document(ACTION, results=[{**done, "entry_id": "2337b54e0001"}]))
     assert said[-2:] == ["the whole plan was carried out; to take a change back:", " undo: stocktake undo 2337b54e0001"]
@@ -153,7 +160,8 @@ def test_heal_prints_the_undo_commands_after_the_whole_plan_was_carried_out() ->
     assert not any("undo" in text for text in printed(document(ACTION, results=mixed)))
 
 
-def test_a_finding_that_heal_cannot_repair_shows_the_commands_to_run_by_hand() -> None:
+def test_heal_prints_a_manual_repair_if_it_has_none() -> None:
+    """`stocktake heal` cannot remove a leftover image folder, so it prints the commands that the operator can run."""
     about = {"finding_id": "99999999-1", "code": "image-leftover", "consumer_uuid": None, "waits": False}
     refused = {**about, "guard": "repairable", "why": "heal has no repair for image-leftover", "wait_s": None}
     by_hand = {"kind": "hand", "words": "remove the folder", "command": "rm -r /i/6f0d"}

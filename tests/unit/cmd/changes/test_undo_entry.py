@@ -15,7 +15,8 @@ ENTRIES = tuple(
 
 
 @pytest.mark.parametrize(("typed", "found"), [("3f9c0", 0), ("3F9CD0000000", 1), ("7f", 2)])
-def test_a_journal_entry_is_found_by_its_full_id_or_a_unique_prefix(typed: str, found: int) -> None:
+def test_undo_accepts_an_entry_id_or_a_unique_prefix(typed: str, found: int) -> None:
+    """`stocktake undo` finds a journal entry by its whole id, or by the beginning of its id if no other id has it."""
     assert entry_of(ENTRIES, typed) is ENTRIES[found]
 
 
@@ -29,7 +30,8 @@ def test_a_journal_entry_is_found_by_its_full_id_or_a_unique_prefix(typed: str, 
         ("", "no entry id was passed: `stocktake journal` lists the ids"),
     ],
 )
-def test_an_unknown_or_ambiguous_or_too_short_id_of_a_journal_entry_is_an_error(typed: str, words: str) -> None:
+def test_undo_refuses_an_unknown_or_ambiguous_entry_id(typed: str, words: str) -> None:
+    """`stocktake undo` also refuses an empty id, and the beginning of an id with fewer than 4 characters."""
     with pytest.raises(UsageError) as raised:
         entry_of(ENTRIES, typed)
     assert str(raised.value) == words

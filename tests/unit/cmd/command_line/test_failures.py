@@ -31,7 +31,8 @@ def run(error):
         (KeyError("x"), "bug", 1),
     ],
 )
-def test_each_failure_is_printed_as_one_json_object_with_the_exit_code(error, kind, code, capsys):
+def test_with_json_output_a_failure_is_a_json_object(error, kind, code, capsys):
+    """With `-f json` a failing command prints one JSON object with the error's kind, message and exit code."""
     assert ended(run(error), ["audit", "-f", "json"]) == code
     out, err = capsys.readouterr()
     document = json.loads(out)
@@ -40,7 +41,8 @@ def test_each_failure_is_printed_as_one_json_object_with_the_exit_code(error, ki
     assert err == f"stocktake: {document['error']['message']}\n"
 
 
-def test_a_failure_lists_each_of_several_problems_on_its_own_line(capsys):
+def test_a_failure_prints_each_problem_on_its_own_line(capsys):
+    """Each problem is one line on stderr, and with `-f json` also one item of the list `problems`."""
     ended(run(ConfigError("one", "two")), ["audit", "-f", "json"])
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["problems"] == ["one", "two"]
@@ -58,7 +60,8 @@ def test_a_failure_lists_each_of_several_problems_on_its_own_line(capsys):
 
 
 @pytest.mark.parametrize("words", [["audit"], ["audit", "-f", "text"], ["ledger", "-f", "csv"], ["explain", "json"]])
-def test_a_failing_command_leaves_stdout_empty_unless_json_is_requested(words, capsys):
+def test_a_failing_command_prints_nothing_on_stdout(words, capsys):
+    """Without `-f json` the error message goes to stderr only, so that no program takes it for output."""
     assert ended(run(UsageError("no")), words) == 127
     assert capsys.readouterr() == ("", "stocktake: no\n")
 
@@ -75,10 +78,12 @@ def test_a_failing_command_leaves_stdout_empty_unless_json_is_requested(words, c
         ["--fo", "json"],
     ],
 )
-def test_json_output_is_selected_by_every_spelling_of_the_format_option(words):
+def test_each_spelling_of_the_format_option_selects_json(words):
+    """`-f json`, `-fjson`, `--format=json` and `--fo json` all select JSON output, also for error messages."""
     assert wants_json(["ledger", *words, "--nonsense"])
 
 
 @pytest.mark.parametrize("words", [["--fit-width", "json"], ["--finding", "json"], ["--f", "json"], ["json"], []])
-def test_the_word_json_selects_json_output_only_after_the_format_option(words):
+def test_json_after_another_option_does_not_select_json(words):
+    """The word `json` after `--fit-width` or `--finding`, or without any option, does not select JSON output."""
     assert not wants_json(["ledger", *words])

@@ -14,12 +14,13 @@ from tests.rigs.source_tree import ROOT
 NAMES = [entry.name for entry in COMMANDS]
 
 
-def test_each_command_has_an_entry_in_the_table_of_help_texts():
+def test_each_command_has_a_help_text():
     assert sorted(HELP_TEXTS) == sorted(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_help_of_a_command_has_a_description_and_examples_and_exit_codes(name):
+def test_help_has_a_description_examples_and_exit_codes(name):
+    """This holds for the `--help` output of each `stocktake` command."""
     said = stocktake_here(*name.split(), "--help")
     assert said.code == 0
     usage, sentence, *_ = said.stdout.split("\n\n")
@@ -30,7 +31,8 @@ def test_the_help_of_a_command_has_a_description_and_examples_and_exit_codes(nam
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_help_of_a_command_has_2_to_4_examples_that_its_parser_accepts(name):
+def test_each_example_in_the_help_is_a_valid_command(name):
+    """The help of each `stocktake` command has 2 to 4 examples, and the command's parser accepts all of them."""
     examples = HELP_TEXTS[name].examples
     assert 2 <= len(examples) <= 4
     for line, _ in examples:
@@ -44,7 +46,8 @@ def test_the_help_of_a_command_has_2_to_4_examples_that_its_parser_accepts(name)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_exit_code_in_the_help_of_a_command_is_in_the_table_of_the_readme(name):
+def test_each_exit_code_in_the_help_is_in_the_readme(name):
+    """README.md has a table of exit codes, and the help of a command shows only codes from this table."""
     table = {int(code) for code in re.findall(r"^\| (\d+) \| ", (ROOT / "README.md").read_text(), re.MULTILINE)}
     codes = [code for code, _ in HELP_TEXTS[name].exits]
     assert codes == sorted(set(codes))

@@ -26,11 +26,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("command", "words", "line"), CASES)
-def test_the_hint_for_an_unexpected_argument_shows_the_command_that_accepts_it(command, words, line):
+def test_a_wrong_argument_gives_a_hint_at_the_right_command(command, words, line):
+    """`stocktake findings` takes no finding's id, so the hint shows `stocktake explain` with this id."""
     assert meant(command, words) == line
 
 
-def test_an_unexpected_argument_is_refused_with_a_hint_at_the_right_command():
+def test_the_error_for_a_wrong_argument_contains_a_hint():
+    """`stocktake findings 87897f25` fails with "did you mean stocktake explain 87897f25?"."""
     parser = Findings(None, None).get_parser("stocktake findings")
     with pytest.raises(UsageError, match=r"unexpected argument 87897f25: did you mean stocktake explain 87897f25\?"):
         parser.parse_args(["87897f25"])

@@ -26,37 +26,43 @@ ALL_READ = replace(NAMED, sources=REPORT.sources[:1])
     [GUEST, GUEST.upper(), GUEST.replace("-", ""), "22222222-0000-4000-8000-000000000001"[:36], "web-1",
      "instance-0000002a", "guests/web-1_disk"],
 )  # fmt: skip
-def test_a_consumer_is_found_by_uuid_or_name_or_libvirt_domain_or_volume(typed):
+def test_an_instance_is_found_by_uuid_or_name_or_volume(typed):
+    """The operator may type an instance's UUID, its name in nova, its libvirt domain's name or one of its volumes."""
     assert consumer_of(NAMED, typed) == GUEST
 
 
-def test_a_volume_without_an_instance_is_found_by_volume_group_and_volume_name():
+def test_a_volume_is_found_by_its_group_and_name():
+    """A volume without an instance is found by its volume group and name, such as guests/scratch."""
     assert consumer_of(NAMED, FOREIGN) == FOREIGN
 
 
-def test_a_consumer_is_found_by_a_unique_uuid_prefix_of_8_characters():
+def test_an_instance_is_found_by_8_characters_of_its_uuid():
+    """The operator may type the first 8 characters of an instance's UUID; 7 characters are not enough."""
     only = replace(NAMED, names=(ConsumerName("db", "95a20332-20e6-52bf-aeae-06fd5924e001"),))
     assert consumer_of(only, "95a20332") == "95a20332-20e6-52bf-aeae-06fd5924e001"
     assert consumer_of(only, "95a2033") == "95a2033"
 
 
-def test_a_consumer_name_takes_precedence_over_an_equal_uuid_prefix():
+def test_an_instance_name_wins_over_an_equal_uuid_prefix():
+    """One instance has the name 95a20332, and another a UUID that begins so; the name finds the first one."""
     named = replace(NAMED, names=(ConsumerName("95a20332", GUEST), ConsumerName("db", "95a20332" + LEAKED[8:])))
     assert consumer_of(named, "95a20332") == GUEST
 
 
 @pytest.mark.parametrize("typed", ["twin", "22222222"])
-def test_an_ambiguous_consumer_name_or_prefix_is_an_error_that_lists_the_uuids(typed):
+def test_an_ambiguous_instance_name_is_an_error(typed):
+    """If several instances match the name or the beginning of a UUID, the error message lists their UUIDs."""
     with pytest.raises(UsageError) as raised:
         consumer_of(NAMED, typed)
     assert str(raised.value) == f"several consumers match {typed}: {GUEST}, {LEAKED}"
 
 
-def test_an_unknown_consumer_is_an_error_that_suggests_the_most_similar_name():
+def test_an_unknown_instance_name_suggests_a_similar_name():
+    """The operator types web-9, and no instance has this name; the error message asks "did you mean web-1"."""
     with pytest.raises(UsageError, match=r"^found no consumer web-9 on .*; did you mean web-1"):
         require_consumer(ALL_READ, "web-9")
 
 
 @pytest.mark.parametrize("typed", ["VCPU", "vcpu", "Vcpu"])
-def test_a_resource_class_is_found_if_typed_in_upper_or_lower_case(typed):
+def test_a_resource_class_is_found_in_upper_or_lower_case(typed):
     assert require_class(REPORT, typed) == "VCPU"

@@ -17,11 +17,13 @@ def entry(result: Result = Result.DONE, undoes: str | None = None, undone_by: tu
 
 
 @pytest.mark.parametrize("typed", [ID, ID[:8], ID[:8].upper()])
-def test_the_text_about_an_ended_finding_names_the_repair_that_ended_it(typed: str) -> None:
+def test_the_text_about_a_repaired_finding_shows_the_repair(typed: str) -> None:
+    """The operator asks for a finding that is gone; the answer has the time and the journal entry of its repair."""
     assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}: repaired (journal entry 2337b54e0001)"
 
 
-def test_the_text_about_an_undone_repair_names_the_journal_entry_of_the_undo() -> None:
+def test_the_text_about_an_undone_repair_shows_the_undo() -> None:
+    """The operator asks for a repaired finding; the answer ends with the journal entry that undid the repair."""
     words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
     assert words is not None
     assert words.endswith("; this repair was undone (journal entry aaaa)")
@@ -37,5 +39,6 @@ def test_the_text_about_an_undone_repair_names_the_journal_entry_of_the_undo() -
         ("9" * 8, entry()),
     ],
 )
-def test_a_finding_counts_as_repaired_only_if_the_journal_proves_it(typed: str, found: Entry) -> None:
+def test_a_finding_is_repaired_only_if_the_journal_shows_it(typed: str, found: Entry) -> None:
+    """A refused change or an undo in the journal is no proof of a repair, nor is a change for another finding."""
     assert ended_words(typed, (), (found,)) is None

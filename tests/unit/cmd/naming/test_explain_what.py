@@ -15,13 +15,14 @@ ALL_READ = replace(REPORT, sources=REPORT.sources[:1])
 
 
 @pytest.mark.parametrize("what", ["VCPU", "vcpu"])
-def test_explain_accepts_a_resource_class_in_upper_or_lower_case(what):
+def test_explain_accepts_a_resource_class_in_any_case(what):
+    """`stocktake explain vcpu` is the same as `stocktake explain VCPU`."""
     found = answer(ALL_READ, what).document
     assert (found["subject"], found["resource_class"]) == ("class", "VCPU")
 
 
 @pytest.mark.parametrize("what", [FINDING.finding.id, FINDING.finding.id[:8]])
-def test_explain_accepts_the_id_of_a_finding_or_a_prefix_of_the_id(what):
+def test_explain_accepts_a_finding_s_id_or_its_beginning(what):
     found = answer(ALL_READ, what)
     assert found.document["subject"] == "finding"
     assert [each["id"] for each in found.document["findings"]] == [FINDING.finding.id]
@@ -33,7 +34,8 @@ def test_explain_accepts_the_id_of_a_finding_or_a_prefix_of_the_id(what):
 
 
 @pytest.mark.parametrize("what", [GUEST, "web-1", "guests/scratch"])
-def test_explain_accepts_the_uuid_or_the_name_or_the_volume_of_a_consumer(what):
+def test_explain_accepts_an_instance_s_uuid_or_name(what):
+    """`stocktake explain` accepts an instance's UUID or its name, and a volume such as guests/scratch."""
     assert answer(ALL_READ, what).document["subject"] == "consumer"
 
 
@@ -41,7 +43,8 @@ def test_explain_accepts_the_uuid_or_the_name_or_the_volume_of_a_consumer(what):
     ("what", "near"),
     [("VCPUS", "VCPU, "), ("volume-foregin", "volume-foreign, "), ("guest/scrtch", "guests/scratch")],
 )
-def test_explain_of_an_unknown_name_is_an_error_with_the_three_nearest_names(what, near):
+def test_explain_of_an_unknown_name_suggests_similar_names(what, near):
+    """`stocktake explain VCPUS` fails, and the error message has up to three similar names, among them VCPU."""
     with pytest.raises(UsageError) as raised:
         answer(ALL_READ, what)
     said, _, nearest = str(raised.value).partition("; nearest: ")
@@ -50,7 +53,8 @@ def test_explain_of_an_unknown_name_is_an_error_with_the_three_nearest_names(wha
     assert len(nearest.split(", ")) <= 3
 
 
-def test_the_explain_command_exits_with_2_only_if_needed_data_were_not_read():
+def test_explain_exits_2_only_if_it_lacks_needed_data():
+    """`stocktake explain` exits with 0 if an unreadable data source does not matter for the answer."""
     assert answer(ALL_READ, "VCPU").code == 0
     assert answer(REPORT, "VCPU").code == 2, "the cloud's state was not read"
     unchecked = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("state",))
@@ -58,7 +62,8 @@ def test_the_explain_command_exits_with_2_only_if_needed_data_were_not_read():
     assert answer(replace(REPORT, findings=(unchecked,)), FINDING.finding.id).code == 2
 
 
-def test_explain_exits_2_for_an_unknown_consumer_if_a_source_cannot_be_read():
+def test_explain_exits_2_if_a_name_may_be_in_unread_data():
+    """Nothing that was read has the name that the operator typed, and one data source could not be read."""
     with pytest.raises(NoDocument, match="as far as the sources could be read") as raised:
         answer(REPORT, "web-9")
     assert raised.value.failure.code == 2

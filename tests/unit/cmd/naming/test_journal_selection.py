@@ -32,10 +32,12 @@ NOON = datetime.datetime(2026, 11, 22, 10, 0, tzinfo=datetime.UTC)
         (Selection(codes=frozenset({"other"})), ""),
     ],
 )
-def test_a_journal_entry_is_selected_if_every_filter_matches_the_entry(asked, ids):
+def test_a_journal_entry_must_match_every_filter(asked, ids):
+    """`stocktake journal` lists the entries that match each given filter: time, finding code and instance."""
     assert [found.id for found in selected(ENTRIES, asked)] == [f"e{number}" for number in ids]
 
 
-def test_a_time_filter_keeps_a_journal_entry_that_has_no_valid_time():
+def test_a_time_filter_keeps_entries_with_an_invalid_time():
+    """A journal entry has the time "in autumn"; `stocktake journal` with a time filter still lists the entry."""
     odd = Entry(id="odd", at="in autumn", change=ENTRIES[0].change)
     assert selected((odd,), Selection(since=NOON)) == (odd,)
