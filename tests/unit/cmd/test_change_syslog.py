@@ -61,14 +61,16 @@ def syslog_at(path):
         yield server
 
 
-def test_only_changes_with_the_result_done_are_sent_to_syslog(tmp_path):
+def test_only_finished_changes_are_sent_to_syslog(tmp_path):
+    """A change with the result "done" gives a syslog line; one that was refused or is unknown gives none."""
     journal = FileJournal(str(tmp_path), lambda: "2026-11-22T03:11:07.000Z")
     (line,) = announced(journal, CHANGE, *Result)
     assert [entry.result for entry in journal.read().entries] == list(Result)
     assert journal.read().entries[1].id in line
 
 
-def test_a_change_is_sent_to_syslog_even_if_its_outcome_cannot_be_journaled():
+def test_a_change_is_sent_to_syslog_despite_a_full_disk():
+    """The disk is full, so the agent cannot write the change's result to its journal; syslog still gets the change."""
     lines = []
     announcing = AnnouncingJournal(Refusing(), lambda: "alice", lines.append)
     with pytest.raises(SourceUnavailable):
@@ -76,7 +78,8 @@ def test_a_change_is_sent_to_syslog_even_if_its_outcome_cannot_be_journaled():
     assert len(lines) == 1
 
 
-def test_the_syslog_line_of_a_change_says_who_changed_what_and_how_to_undo_it():
+def test_a_syslog_line_shows_who_changed_what():
+    """The syslog line of a change has the user, the values before and after, and the command for the undo."""
     assert change_line(CHANGE, "3f9c00000000", "alice (sudo), stocktake heal") == (
         f'finding healed code=allocation-stale-move subject="consumer {CONSUMER}" actor="alice (sudo), stocktake heal"'
         f' entry_id=3f9c00000000 after="8 VCPU on {THERE}"'
@@ -88,29 +91,34 @@ def test_the_syslog_line_of_a_change_says_who_changed_what_and_how_to_undo_it():
     ("change", "text"),
     [(CHANGE, "finding healed "), (RENAME, "identity adopted "), (replace(CHANGE, undoes="3f9c"), "change undone ")],
 )
-def test_the_syslog_line_of_a_change_begins_with_healed_or_adopted_or_undone(change, text):
+def test_a_syslog_line_begins_with_the_kind_of_change(change, text):
+    """The line begins with "finding healed", "identity adopted" or "change undone"."""
     assert change_line(change, "3f9c", "alice").startswith(text)
 
 
-def test_the_syslog_line_about_a_very_large_change_stays_within_the_size_limit():
+def test_the_syslog_line_of_a_large_change_is_limited():
+    """A change of 1000 consumers still gives a syslog line within the size limit."""
     many = {"consumers": [consumer((HERE, f"CUSTOM_{n}", n)) for n in range(1000)]}
     line = change_line(Change(kind="reshape", why="w", before=many, after=many, provider_uuid=HERE), "3f9c", "a" * 5000)
     assert size_bytes(line) <= LINE_BYTES
 
 
-def test_syslog_says_no_allocation_if_a_consumer_has_no_allocations():
+def test_syslog_says_no_allocation_for_an_empty_consumer():
+    """The syslog line says "no allocation" if a consumer has none before or after the change."""
     assert state_text(consumer()) == "no allocation"
     assert json.loads(state_text({"name": "b"})) == {"name": "b"}
 
 
-def test_a_syslog_line_has_an_identifier_and_a_facility_and_a_priority(tmp_path):
+def test_a_syslog_line_has_a_program_name_and_a_priority(tmp_path):
+    """A line for syslog begins with the priority of a user warning, the name "stocktake" and the process id."""
     with syslog_at(tmp_path / "log") as server:
         to_syslog("finding healed before=\u00e9")
         text = server.recv(4096).decode()
     assert re.fullmatch(rf"<{USER_WARNING}>stocktake\[\d+\]: finding healed before=\u00e9", text)
 
 
-def test_a_command_ignores_a_missing_or_dead_syslog_socket(tmp_path, capsys):
+def test_a_command_ignores_a_missing_syslog_socket(tmp_path, capsys):
+    """If no syslog server listens, the command prints no error."""
     with syslog_at(tmp_path / "log"):
         pass
     with pytest.MonkeyPatch.context() as changed:
@@ -121,6 +129,7 @@ def test_a_command_ignores_a_missing_or_dead_syslog_socket(tmp_path, capsys):
 
 
 def test_a_command_waits_only_briefly_for_a_full_syslog_socket(tmp_path, monkeypatch):
+    """The syslog server does not read its messages; the command drops a line instead of waiting for ever."""
     monkeypatch.setattr(change_syslog, "SEND_S", 0.01)
     with syslog_at(tmp_path / "log") as server:
         for number in range(50):  # a socket of the machine takes net.unix.max_dgram_qlen messages, 10 or 512

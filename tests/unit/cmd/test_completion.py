@@ -43,7 +43,8 @@ def words() -> ProgramWords:
     return program_words(Shell())
 
 
-def test_completion_offers_every_command_and_every_finding_code(words):
+def test_completion_offers_all_commands_and_finding_codes(words):
+    """The Tab key in a shell completes each `stocktake` command, and each finding code after `--code`."""
     assert [each.name for each in words.commands] == [entry.name for entry in COMMANDS]
     (code,) = [o for c in words.commands if c.name == "findings" for o in c.options if "--code" in o.flags]
     assert code.values is Values.LISTED
@@ -80,8 +81,8 @@ def test_zsh_completes_commands_and_options_and_values(tmp_path: Path, words):
             _completes_in_zsh(zsh, typed, word)
 
 
-def test_completion_without_a_shell_prints_all_commands_and_subcommands(capsys):
-    """``--shell none`` prints one line for each command: other programs may read these lines."""
+def test_complete_shell_none_prints_all_commands(capsys):
+    """`stocktake complete --shell none` prints all commands and subcommands, so that other programs can read them."""
     assert Shell().run(["complete", "--shell", "none"]) == 0
     out = capsys.readouterr().out
     assert "cmds='adopt audit" in out

@@ -37,7 +37,8 @@ def run(error):
         (KeyboardInterrupt(), 130, ""),
     ],
 )
-def test_each_kind_of_error_maps_to_an_exit_code_and_a_line_on_stderr(error, code, line, capsys):
+def test_each_kind_of_error_has_its_exit_code_and_message(error, code, line, capsys):
+    """For example, a configuration error exits with 78 and prints one line on stderr that begins with "stocktake:"."""
     assert ended(run(error)) == code
     out, err = capsys.readouterr()
     assert (out, err.strip()) == ("", line)
@@ -48,7 +49,8 @@ def test_a_config_error_prints_a_line_for_each_problem(capsys):
     assert capsys.readouterr().err.splitlines() == ["stocktake: one", "stocktake: two"]
 
 
-def test_an_unexpected_exception_prints_a_traceback_only_in_debug_mode(capsys):
+def test_a_bug_prints_a_traceback_only_with_debug(capsys):
+    """After an unexpected exception the command exits with 1 and prints "this is a bug" on one line."""
     assert ended(run(KeyError("x"))) == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("stocktake: this is a bug: KeyError: 'x' (at test_exit_handling.py:")

@@ -22,11 +22,13 @@ CASES = [
 
 
 @pytest.mark.parametrize(("command", "columns", "shown"), CASES, ids=lambda each: getattr(each, "__name__", ""))
-def test_each_heading_of_a_printed_table_is_accepted_as_the_name_of_its_column(command, columns, shown):
+def test_a_column_can_be_chosen_by_its_printed_heading(command, columns, shown):
+    """The operator may pass a heading of the printed table to `-c`, in place of the column's name."""
     listing = command(None, None)
     for column in shown:
         assert listing._column(column.heading, columns) in columns, column.heading
 
 
-def test_the_traits_command_accepts_the_printed_heading_as_a_column_name():
+def test_stocktake_traits_accepts_the_heading_uuid():
+    """`stocktake traits -c UUID` selects the column `provider_uuid`, because the table prints UUID above it."""
     assert Traits(None, None)._column("UUID", Traits.COLUMNS) == "provider_uuid"

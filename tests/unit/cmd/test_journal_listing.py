@@ -36,9 +36,8 @@ def config_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_journal_table_fits_80_columns_and_marks_reverted_repairs(
-    config_file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_journal_table_fits_a_terminal_of_80_columns(config_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`stocktake journal` wraps long text, shortens ids, and marks a repair that was undone."""
     monkeypatch.setenv("COLUMNS", "80")
     done = stocktake_here("--config-file", config_file, "journal")
     assert (done.code, done.stderr) == (0, "")
@@ -57,10 +56,8 @@ def test_the_journal_table_fits_80_columns_and_marks_reverted_repairs(
     assert words == f"{short} (undone by bbbbbbbb) put back"
 
 
-def test_the_journal_command_does_not_cut_plain_output_to_the_terminal_width(
-    config_file: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The output format is `value`."""
+def test_plain_journal_output_is_not_cut(config_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`stocktake journal -f value` prints the whole text on one line even if the terminal has only 20 columns."""
     monkeypatch.setenv("COLUMNS", "20")
     done = stocktake_here("--config-file", config_file, "journal", "-f", "value", "-c", "id", "-c", "why")
     assert done.stdout.splitlines() == [f"aaaaaaaaaaaa {WHY}", "bbbbbbbbbbbb put back"]
@@ -76,34 +73,35 @@ def test_the_journal_command_does_not_cut_plain_output_to_the_terminal_width(
         (("--consumer", uuid("web-1")[:8]), ["aaaaaaaaaaaa"]),
     ],
 )
-def test_the_journal_command_lists_only_the_entries_that_its_filters_match(
-    config_file: str, arguments: tuple[str, ...], ids
-) -> None:
+def test_the_journal_can_be_filtered(config_file: str, arguments: tuple[str, ...], ids) -> None:
+    """`stocktake journal` lists only the entries that match `--limit`, `--since`, `--code` or `--consumer`."""
     done = stocktake_here("--config-file", config_file, "journal", "-f", "json", *arguments)
     assert (done.code, [row["id"] for row in done.document]) == (0, ids)
 
 
 @pytest.mark.parametrize("form", [(), ("-f", "value"), ("-f", "csv")])
-def test_the_journal_lists_a_reverted_repair_with_the_result_undone(config_file: str, form: tuple[str, ...]) -> None:
-    """In JSON its result stays "done"."""
+def test_the_journal_shows_an_undone_repair_as_undone(config_file: str, form: tuple[str, ...]) -> None:
+    """A repair that was undone has the result "undone" in the table and in CSV, and still "done" in JSON."""
     listed = stocktake_here("--config-file", config_file, "journal", *form, "-c", "ENTRY", "-c", "RESULT")
     assert "undone" in next(line for line in listed.stdout.splitlines() if "aaaaaaaaaaaa" in line)
     kept = stocktake_here("--config-file", config_file, "journal", "-f", "json", "-c", "result")
     assert kept.document[0] == {"result": "done"}
 
 
-def test_the_journal_table_has_a_heading_for_each_requested_column(config_file: str) -> None:
+def test_the_journal_table_has_a_heading_for_each_column(config_file: str) -> None:
     listed = stocktake_here("--config-file", config_file, "journal", "-c", "ENTRY", "-c", "finding_id")
     assert listed.stdout.splitlines()[0].split() == ["ENTRY", "FINDING_ID"]
 
 
-def test_the_journal_command_finds_the_entries_of_an_instance_by_its_name() -> None:
+def test_the_journal_finds_entries_by_an_instance_s_name() -> None:
+    """The operator may type the instance's whole name as the journal shows it; a part of the name finds nothing."""
     entry = Entry(id="a", at=AT, change=change(WHY, consumer_uuid=uuid("gone")))
     assert named_in((entry,), "web-3") == {uuid("gone")}
     assert named_in((entry,), "web") == frozenset()
 
 
-def test_the_actor_column_of_the_journal_csv_contains_plain_text(config_file: str) -> None:
+def test_the_journal_csv_shows_the_actor_as_plain_text(config_file: str) -> None:
+    """The CSV output of `stocktake journal` shows who made a change, such as "alice (sudo), stocktake heal"."""
     done = stocktake_here("--config-file", config_file, "journal", "-f", "csv", "-c", "actor", "--limit", "1")
     assert done.stdout.splitlines() == ['"actor"', '"alice (sudo), stocktake heal"']
 

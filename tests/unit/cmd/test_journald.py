@@ -45,7 +45,8 @@ def logged(stderr, tmp_path, text="", setup=setup_logging, journal=None):
 
 
 @pytest.mark.parametrize("form", ["", "use_json = true\n", "log_color = true\n"])
-def test_each_log_line_sent_to_journald_begins_with_the_priority_of_its_level(stderr, tmp_path, form):
+def test_a_log_line_for_journald_begins_with_its_priority(stderr, tmp_path, form):
+    """If systemd's journal reads stderr, an error line begins with <3>, a warning with <4>, and so on."""
     shown = logged(stderr, tmp_path, f"debug = true\n{form}")
     assert all(re.match("<[2-7]>", line) for line in shown)
     events_of = {
@@ -59,31 +60,36 @@ def test_each_log_line_sent_to_journald_begins_with_the_priority_of_its_level(st
         assert {line[:3] for line in shown if text in line} == {prefix}
 
 
-def test_each_line_of_a_traceback_begins_with_the_priority_of_its_log_record(stderr, tmp_path):
+def test_each_traceback_line_for_journald_has_a_priority(stderr, tmp_path):
+    """The journal of systemd stores each line separately, so each line of a traceback begins with <3> for an error."""
     shown = logged(stderr, tmp_path)
     assert len([line for line in shown if line.startswith("<3>")]) >= 3
 
 
 @pytest.mark.parametrize("value", ["", "1:1", "not a stream"])
-def test_log_lines_have_a_priority_prefix_only_if_journald_reads_stderr(stderr, tmp_path, value):
+def test_only_log_lines_for_journald_begin_with_a_priority(stderr, tmp_path, value):
+    """If another program or a terminal reads stderr, no log line begins with a priority such as <3>."""
     shown = logged(stderr, tmp_path, journal=value)
     assert shown
     assert not [line for line in shown if line.startswith("<")]
 
 
-def test_a_missing_stderr_is_not_mistaken_for_a_journald_stream(monkeypatch):
+def test_a_missing_stderr_is_not_mistaken_for_journald(monkeypatch):
+    """A process without stderr does not believe that systemd's journal reads its log."""
     with monkeypatch.context() as changed:
         changed.setattr(sys, "stderr", None)
         assert not journald.is_read_by_journald()
 
 
 def test_lines_in_a_log_file_have_no_priority_prefix(stderr, tmp_path):
+    """A priority such as <3> at the beginning of a line is meant for systemd's journal, not for a log file."""
     shown = logged(stderr, tmp_path, f"log_file = {tmp_path}/log\nuse_stderr = true\n")
     assert shown
     assert not [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("<")]
 
 
-def test_log_lines_of_commands_have_a_priority_prefix_for_journald(stderr, tmp_path):
+def test_a_command_s_log_lines_for_journald_have_a_priority(stderr, tmp_path):
+    """If systemd's journal reads a command's stderr, its log lines begin with a priority, such as <3> for an error."""
     shown = logged(stderr, tmp_path, setup=setup_command_logging)
     assert shown
     assert all(re.match("<[234]>", line) for line in shown)

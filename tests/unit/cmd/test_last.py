@@ -63,7 +63,8 @@ def whole(report: AuditReport) -> AuditReport:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_first_line_gives_the_time_and_age_of_the_saved_report(host, name):
+def test_with_last_the_first_line_shows_the_report_s_age(host, name):
+    """A command with `--last` uses the daemon's saved report, and its first line shows the report's time and age."""
     report = host.reported(whole(REPORT))
     done = host.run(*COMMANDS[name])
     first = done.stdout.splitlines()[0]
@@ -78,7 +79,8 @@ def document(host: Host, *arguments: str) -> Any:
     return host.run(*arguments, "-f", "json").document
 
 
-def test_json_output_equals_the_last_audit_that_the_daemon_saved(host):
+def test_with_last_json_output_equals_the_saved_audit(host):
+    """A command with `--last -f json` prints the data of the last audit that the daemon saved, and makes no audit."""
     report = host.reported()
     assert document(host, "audit") == audit_document(report)
     assert document(host, "ledger") == ledger_rows(report)
@@ -92,7 +94,8 @@ def test_json_output_equals_the_last_audit_that_the_daemon_saved(host):
     assert document(host, "explain", LEAKED)["started_at"] == report.started_at
 
 
-def test_the_exit_code_is_2_if_the_saved_report_lacks_data_from_a_source(host):
+def test_with_last_a_report_with_unread_data_causes_exit_2(host):
+    """The daemon's last audit lacks a data source; `stocktake ledger --last` says so and exits with 2."""
     host.reported()
     done = host.run("ledger")
     assert done.code == 2
@@ -100,7 +103,8 @@ def test_the_exit_code_is_2_if_the_saved_report_lacks_data_from_a_source(host):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_exit_code_is_2_if_the_saved_report_is_too_old(host, name):
+def test_with_last_a_report_that_is_too_old_causes_exit_2(host, name):
+    """The daemon's last report is older than three intervals; the command asks whether the agent is running."""
     host.reported(whole(REPORT), age_s=200.0)
     done = host.run(*COMMANDS[name])
     assert done.code == 2
@@ -109,18 +113,21 @@ def test_the_exit_code_is_2_if_the_saved_report_is_too_old(host, name):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_exits_75_if_the_daemon_has_saved_no_report(host, name):
+def test_with_last_a_command_exits_75_without_a_report(host, name):
+    """The daemon has saved no report since boot, so a command with `--last` has nothing to show."""
     done = host.run(*COMMANDS[name], "-f", "json")
     assert (done.code, done.document["error"]["kind"]) == (75, "unavailable")
     assert "does not exist, so no daemon has reported since boot" in done.stderr
 
 
-def test_a_command_exits_75_if_the_daemon_could_not_read_any_source(host):
+def test_with_last_a_failed_audit_causes_exit_75(host):
+    """The daemon could not read enough data for its last audit, so `stocktake ledger --last` has nothing to show."""
     host.reported(dataclasses.replace(REPORT, outcome=Outcome.UNREADABLE))
     assert host.run("ledger").code == 75
 
 
-def test_an_unreadable_row_of_the_saved_report_is_left_out_and_causes_exit_2(host):
+def test_with_last_a_damaged_row_is_left_out(host):
+    """One row of the daemon's report is damaged; the command prints the other rows and exits with 2."""
     host.reported(whole(REPORT))
     path = host.folder / "report.json"
     written = json.loads(path.read_text())
@@ -133,15 +140,16 @@ def test_an_unreadable_row_of_the_saved_report_is_left_out_and_causes_exit_2(hos
     )
 
 
-def test_a_line_above_the_table_gives_the_time_of_the_saved_report(host):
+def test_with_last_the_report_s_time_is_above_the_table(host):
+    """Also with chosen columns, the line above the table has the time of the daemon's saved report."""
     host.reported(whole(REPORT))
     lines = host.run("traits", "-c", "trait").stdout.splitlines()
     assert lines[0].startswith("from the daemon's report of ")
     assert lines[1].lower() == "trait"
 
 
-def test_the_audit_options_publish_and_last_cannot_be_combined(host):
-    """`--publish` and `--last` together end with exit code 127."""
+def test_the_options_publish_and_last_cannot_be_combined(host):
+    """`stocktake audit --publish --last` exits with 127: `--publish` needs a new audit, `--last` makes none."""
     host.reported()
     done = host.run("audit", "--publish")
     assert (done.code, done.stdout) == (127, "")

@@ -49,7 +49,7 @@ def printed(*arguments: str) -> str:
     return app.stdout.getvalue()
 
 
-def test_json_and_yaml_lists_show_an_unknown_value_as_null():
+def test_json_and_yaml_show_an_unknown_value_as_null():
     """Names appear without changes and without colours."""
     keys = [dict(zip(Things.COLUMNS, row, strict=True)) for row in ROWS]
     assert json.loads(printed("-f", "json")) == keys
@@ -58,8 +58,8 @@ def test_json_and_yaml_lists_show_an_unknown_value_as_null():
     assert "\x1b" not in text + printed("-f", "json")
 
 
-def test_csv_and_plain_output_show_an_unknown_value_as_an_empty_field():
-    """The formats are `csv` and `value`."""
+def test_csv_and_plain_output_leave_an_unknown_value_empty():
+    """With `-f csv` and `-f value` a value that the agent does not know is an empty field."""
     assert list(csv.reader(io.StringIO(printed("-f", "csv")), escapechar="\\"))[1:] == [
         [ROWS[0][0], "4", "True", "a b", "evil\\u001b[2J\\u000aname\\u202e"],
         ["", "", "", "", "x y"],
@@ -72,7 +72,8 @@ def test_csv_and_plain_output_show_an_unknown_value_as_an_empty_field():
     ]
 
 
-def test_a_table_of_chosen_columns_shows_a_dash_for_each_unknown_value():
+def test_a_table_shows_a_dash_for_an_unknown_value():
+    """In a table with columns chosen by `-c`, a value that the agent does not know is a dash."""
     assert printed("-c", "uuid", "-c", "Amount", "-c", "sure").splitlines() == [
         "UUID                                  AMOUNT  SURE",
         "95a20332-20e6-52bf-aeae-06fd5924e001       4  yes",
@@ -82,7 +83,8 @@ def test_a_table_of_chosen_columns_shows_a_dash_for_each_unknown_value():
     ]
 
 
-def test_the_default_table_has_the_most_important_columns_and_a_summary_line():
+def test_the_default_table_has_only_the_main_columns():
+    """Without `-c` a table has the most important columns, and a summary line below."""
     assert printed().splitlines() == [
         "NAME                           AMOUNT",
         "evil\\u001b[2J\\u000aname\\u202e       4",
@@ -102,7 +104,8 @@ def test_the_default_table_has_the_most_important_columns_and_a_summary_line():
         (("--sort-column", "name"), ["16384", "4", "-"]),
     ],
 )
-def test_a_list_is_sorted_by_the_chosen_column_with_empty_values_at_the_end(form, arguments, order):
+def test_a_list_is_sorted_by_the_chosen_column(form, arguments, order):
+    """`--sort-column` sorts a list in all output formats; `--sort-descending` turns the whole order round."""
     text = printed("-f", form, *arguments).replace('"sure": null', "").replace("sure: null", "")
     marks = (
         {"4": "evil", "16384": "02edd240", "-": "x y"}
@@ -114,6 +117,6 @@ def test_a_list_is_sorted_by_the_chosen_column_with_empty_values_at_the_end(form
 
 
 @pytest.mark.parametrize("arguments", [("-c", "nonsense"), ("--sort-column", "nonsense")])
-def test_an_unknown_column_is_refused_with_the_names_of_all_columns(arguments):
+def test_an_unknown_column_is_refused_with_the_list_of_columns(arguments):
     with pytest.raises(UsageError, match="unknown column nonsense; the columns are uuid, amount, sure, causes, name"):
         printed(*arguments)
