@@ -41,7 +41,8 @@ def lines(tmp_path):
     return (tmp_path / "log").read_text().splitlines()
 
 
-def test_a_text_log_line_shows_audit_id_and_extra_fields(tmp_path):
+def test_a_text_log_line_ends_with_fields_and_the_audit_id(tmp_path):
+    """A log line ends with its fields, such as "writes=2", and with the id of the audit that wrote it."""
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         LOG.info("placement written", extra={"writes": 2, "what": ("a b", "c"), "times": [], "why": None})
@@ -50,7 +51,8 @@ def test_a_text_log_line_shows_audit_id_and_extra_fields(tmp_path):
     assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} \d+ INFO agent\.test_logs ", line)
 
 
-def test_a_json_log_line_has_audit_id_and_extra_fields(tmp_path):
+def test_a_json_log_line_has_fields_and_the_audit_id(tmp_path):
+    """With `use_json = true` the fields of a log line and the audit's id are in the JSON object `extra`."""
     setup_logging(configured(tmp_path, "use_json = true\n"))
     with audit_context("0b5f"):
         LOG.info("placement written", extra={"writes": 2})
@@ -71,14 +73,16 @@ class Endless:
         return "without end"
 
 
-def test_a_self_referencing_object_appears_as_text_in_a_json_log_line(tmp_path):
+def test_a_self_referencing_object_is_logged_as_text(tmp_path):
+    """A library logs an object that contains itself; the JSON log line shows the object's text and has an end."""
     setup_logging(configured(tmp_path, "use_json = true\ndefault_log_levels = stevedore=DEBUG\ndebug = true\n"))
     stdlib.getLogger("stevedore").debug("found extension %s", Endless())
     (line,) = map(json.loads, lines(tmp_path))
     assert line["message"] == "found extension without end"
 
 
-def test_a_json_log_line_names_the_event_in_kebab_case(tmp_path):
+def test_a_json_log_line_of_the_agent_has_an_event_name(tmp_path):
+    """A log line of the agent has a field `event`, such as "final-resource-view"; a line of a library has none."""
     setup_logging(configured(tmp_path, "use_json = true\n"))
     log_event(events.RELOAD_REFUSED, error="e")
     emit((Line(event=events.FINAL_VIEW, fields={}, words=dict.fromkeys(FINAL_WORDS, 1)),))
@@ -91,6 +95,7 @@ def test_a_json_log_line_names_the_event_in_kebab_case(tmp_path):
 
 
 def test_a_value_in_a_json_log_line_has_at_most_4_kib(tmp_path):
+    """The agent cuts a long text and ends it with "..."; it ends a long list with, for example, "and 61 more"."""
     setup_logging(configured(tmp_path, "use_json = true\n"))
     log_event(events.STATE_DIR_UNUSABLE, error="\u00e9" * 5000, many=["x" * 100] * 100, few=("a", "b"), number=7)
     extra = json.loads(lines(tmp_path)[0])["extra"]
@@ -101,7 +106,8 @@ def test_a_value_in_a_json_log_line_has_at_most_4_kib(tmp_path):
     assert len("".join(extra["many"])) <= 4096
 
 
-def test_a_text_log_line_has_at_most_1000_bytes_even_with_a_long_prefix(tmp_path):
+def test_a_text_log_line_has_at_most_1000_bytes(tmp_path):
+    """The agent shortens a long error text in the line, even if the configured format has a long prefix."""
     setup_logging(configured(tmp_path, f"logging_default_format_string = %(levelname)s {'p' * 300} %(message)s\n"))
     try:
         float("of the caller" * 100)
@@ -112,7 +118,8 @@ def test_a_text_log_line_has_at_most_1000_bytes_even_with_a_long_prefix(tmp_path
     assert line.endswith(f" consumer_uuid={UUID}")
 
 
-def test_a_crash_is_logged_with_its_traceback_and_with_the_error_in_a_field(tmp_path):
+def test_a_crash_is_logged_with_its_traceback(tmp_path):
+    """The first line about a crash also has the error in a field, and the traceback follows."""
     setup_logging(configured(tmp_path))
     try:
         _ = 1 / 0
@@ -140,7 +147,8 @@ def connect():
 
 
 @pytest.mark.parametrize("use_json", ["true", "false"])
-def test_a_password_in_an_address_that_a_library_logs_is_masked(tmp_path, use_json):
+def test_passwords_in_a_url_from_a_library_are_masked(tmp_path, use_json):
+    """A library logs http://joe:hunter2@keystone:5000; the log shows http://***@keystone:5000."""
     setup_logging(configured(tmp_path, f"debug = true\nuse_json = {use_json}\n"))
     library = stdlib.getLogger("keystoneauth.identity")
     try:
@@ -152,7 +160,8 @@ def test_a_password_in_an_address_that_a_library_logs_is_masked(tmp_path, use_js
     assert "hunter2" not in line
 
 
-def test_the_log_line_of_the_final_resource_view_has_at_most_1000_bytes(tmp_path):
+def test_the_final_resource_view_log_line_is_limited(tmp_path):
+    """The log line "Final resource view" has at most 1000 bytes, even on a host with many PCI devices."""
     setup_logging(configured(tmp_path))
     words = dict.fromkeys(FINAL_WORDS, 1) | {"pci_stats": ", ".join(f"8086:15{n:02} x2 on 0000:81" for n in range(99))}
     emit((Line(event=events.FINAL_VIEW, fields={"audit_id": UUID}, words=words),))
@@ -161,7 +170,8 @@ def test_the_log_line_of_the_final_resource_view_has_at_most_1000_bytes(tmp_path
     assert line.endswith(f" audit={UUID}")
 
 
-def test_an_audit_id_is_logged_outside_an_audit_only_if_the_caller_gives_one(tmp_path):
+def test_an_audit_id_can_be_given_for_a_single_log_line(tmp_path):
+    """A log line outside an audit has an audit id only if the code that logs the line gives one."""
     setup_logging(configured(tmp_path))
     LOG.info("agent started")
     LOG.info("audit done", extra={"audit_id": "ffff"})
@@ -170,7 +180,8 @@ def test_an_audit_id_is_logged_outside_an_audit_only_if_the_caller_gives_one(tmp
     assert second.endswith("[-] audit done audit=ffff")
 
 
-def test_a_line_logged_outside_an_audit_has_no_audit_id(tmp_path):
+def test_another_thread_logs_no_audit_id(tmp_path):
+    """While an audit runs, a line that another thread logs has no audit id, nor has a line after the audit."""
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))
@@ -180,7 +191,8 @@ def test_a_line_logged_outside_an_audit_has_no_audit_id(tmp_path):
     assert all("audit=" not in line for line in lines(tmp_path))
 
 
-def test_a_log_line_has_its_formatted_arguments_and_escaped_extra_fields(tmp_path):
+def test_quotes_and_line_breaks_in_log_fields_are_escaped(tmp_path):
+    """A field with quotes and a line break stays on one log line, and a percent sign in it is printed as it is."""
     setup_logging(configured(tmp_path))
     LOG.info("name=%(node)s used=%(used)sMB", {"node": "n%d", "used": 3}, extra={"error": '100%s of "it"\nnext'})
     (line,) = lines(tmp_path)
@@ -192,7 +204,8 @@ NASTY = "\x1b]0;x\x07\x7f\x9b2J\u2028\u2029\u202e\U000e0041\ud800\x85\r"
 
 
 @pytest.mark.parametrize("use_json", ["true", "false"])
-def test_log_handlers_escape_control_characters_in_every_part_of_a_line(tmp_path, capsys, use_json):
+def test_control_characters_are_escaped_in_the_log(tmp_path, capsys, use_json):
+    """A message or exception with control characters cannot clear a terminal or fake another log line."""
     setup_logging(configured(tmp_path, f"use_json = {use_json}\nuse_stderr = true\n"))
     with audit_context(f"0b5f{NASTY}"):
         LOG.warning("finding %s", f"of {NASTY}", extra={"subject": NASTY, "names": [NASTY], "bare": f"a{NASTY}"})
@@ -209,22 +222,24 @@ def test_log_handlers_escape_control_characters_in_every_part_of_a_line(tmp_path
     assert "\\u202e" in text
 
 
-def test_a_json_log_line_can_be_decoded_to_the_logged_text(tmp_path):
+def test_a_json_log_line_decodes_to_the_logged_text(tmp_path):
+    """A program that decodes the JSON log line gets exactly the text that was logged, with its control characters."""
     setup_logging(configured(tmp_path, "use_json = true\n"))
     LOG.info("finding appeared", extra={"subject": NASTY})
     (line,) = lines(tmp_path)
     assert json.loads(line)["extra"]["subject"] == NASTY
 
 
-def test_the_exception_formatter_escapes_control_characters(tmp_path, root_logger):
-    """The journald handler calls the formatter for the exception alone."""
+def test_control_characters_in_an_exception_are_escaped(tmp_path, root_logger):
+    """The formatter escapes an exception's text also where a log handler formats the exception alone."""
     setup_logging(configured(tmp_path))
     (formatter,) = {handler.formatter for handler in root_logger.handlers}
     told = formatter.formatException((ValueError, ValueError(NASTY), None))
     assert "".join(told.split("\n")).isprintable()
 
 
-def test_the_log_file_and_stderr_get_the_same_line_and_no_field_appears_twice(tmp_path, root_logger):
+def test_the_log_file_and_stderr_get_the_same_line(tmp_path, root_logger):
+    """With a log file and `use_stderr = true`, each line goes to the two places, and no field appears twice in it."""
     setup_logging(configured(tmp_path, "use_stderr = true\n"))
     second = io.StringIO()
     (stream,) = (h for h in root_logger.handlers if type(h) is stdlib.StreamHandler)
@@ -235,7 +250,8 @@ def test_the_log_file_and_stderr_get_the_same_line_and_no_field_appears_twice(tm
     assert lines(tmp_path)[0].count("audit=0b5f") == lines(tmp_path)[0].count("writes=0") == 1
 
 
-def test_a_second_logging_setup_uses_the_new_log_level_and_reopens_log_files(tmp_path, root_logger):
+def test_a_new_log_setup_reopens_the_log_file(tmp_path, root_logger):
+    """After a log rotation and a reload, the agent writes to a new log file, with the new log level."""
     setup_logging(configured(tmp_path))
     LOG.debug("unseen")
     first = list(root_logger.handlers)
@@ -247,7 +263,8 @@ def test_a_second_logging_setup_uses_the_new_log_level_and_reopens_log_files(tmp
     assert all(handler.stream is None or handler.stream.closed for handler in first)
 
 
-def test_debug_messages_of_libraries_are_not_logged_even_in_debug_mode(tmp_path):
+def test_debug_mode_logs_no_debug_messages_of_libraries(tmp_path):
+    """Even with `debug = true` the log has no debug lines of libraries, because such a line can contain a token."""
     setup_logging(configured(tmp_path, "debug = true\n"))
     stdlib.getLogger("keystoneauth.session").debug("X-Auth-Token: hunter2")
     stdlib.getLogger("urllib3.connectionpool").debug("GET")
@@ -263,14 +280,16 @@ def test_debug_messages_of_libraries_are_not_logged_even_in_debug_mode(tmp_path)
         ("default_log_levels = NAME=ERROR\n", ["ERROR", "CRITICAL"]),
     ],
 )
-def test_libraries_log_only_critical_records_by_default_but_more_with_debug(tmp_path, name, text, levels):
+def test_libraries_log_only_critical_messages_by_default(tmp_path, name, text, levels):
+    """With `debug = true` also their warnings and errors are logged; default_log_levels sets another level."""
     setup_logging(configured(tmp_path, text.replace("NAME", name)))
     for level in ("WARNING", "ERROR", "CRITICAL"):
         stdlib.getLogger(name).log(getattr(stdlib, level), "says")
     assert [line.split()[3] for line in lines(tmp_path)] == levels
 
 
-def test_a_reload_that_turns_debug_off_silences_the_libraries_again(tmp_path):
+def test_a_reload_without_debug_silences_the_libraries(tmp_path):
+    """The operator turns `debug` off and reloads the agent, and errors of libraries are no longer logged."""
     for text in ("debug = true\n", ""):
         setup_logging(configured(tmp_path, text))
         stdlib.getLogger("kombu.connection").error("says")
@@ -290,7 +309,11 @@ def test_a_python_warning_is_logged_only_with_debug(tmp_path, capfd):
 
 
 @pytest.mark.parametrize(("text", "warnings"), [("", 0), ("debug = true\n", 2)])
-def test_the_keystoneauth_discovery_warning_is_logged_only_with_debug(tmp_path, text, warnings):
+def test_a_keystone_discovery_warning_is_logged_only_with_debug(tmp_path, text, warnings):
+    """If Keystone does not answer, keystoneauth warns at each login.
+
+    The log has this warning only with `debug = true`.
+    """
     setup_logging(configured(tmp_path, text))
     login = generic.Password("http://127.0.0.1:1", username="nova", password="hunter2", user_domain_name="Default")
     for _ in range(2):
@@ -307,7 +330,8 @@ def test_log_lines_go_to_stderr_if_no_log_file_is_configured(tmp_path, capsys):
     assert "agent started" in captured.err
 
 
-def test_a_command_logs_warnings_to_stderr_and_no_informational_messages(tmp_path, capsys):
+def test_a_command_logs_only_warnings_and_errors(tmp_path, capsys):
+    """A command logs to stderr and not to the daemon's log file, and leaves out messages of level INFO."""
     setup_command_logging(configured(tmp_path))
     LOG.info("audit done")
     LOG.warning("careful")
@@ -318,7 +342,7 @@ def test_a_command_logs_warnings_to_stderr_and_no_informational_messages(tmp_pat
     assert not (tmp_path / "log").exists()
 
 
-def test_a_command_prints_debug_messages_to_stderr_in_debug_mode(tmp_path, capsys):
+def test_a_command_prints_debug_messages_with_debug(tmp_path, capsys):
     setup_command_logging(configured(tmp_path, "debug = true\n"))
     LOG.debug("detail")
     assert "detail" in capsys.readouterr().err
@@ -332,7 +356,8 @@ def test_a_command_prints_debug_messages_to_stderr_in_debug_mode(tmp_path, capsy
         "log_config_append = /nowhere/logging.conf\n",
     ],
 )
-def test_an_invalid_logging_option_leaves_the_earlier_log_handlers_active(tmp_path, root_logger, text):
+def test_an_invalid_logging_option_keeps_the_old_logging(tmp_path, root_logger, text):
+    """A reload with an invalid logging option fails, and the agent still logs as it did before."""
     setup_logging(configured(tmp_path))
     before = list(root_logger.handlers)
     bad = load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{text.replace('DIR', str(tmp_path))}")
@@ -343,7 +368,8 @@ def test_an_invalid_logging_option_leaves_the_earlier_log_handlers_active(tmp_pa
     assert lines(tmp_path)[-1].endswith("still here")
 
 
-def test_logging_can_be_configured_by_a_separate_logging_file(tmp_path, root_logger):
+def test_logging_can_be_configured_by_a_separate_file(tmp_path, root_logger):
+    """The option log_config_append points to a file with loggers and handlers, as in other OpenStack services."""
     (tmp_path / "logging.conf").write_text(
         "[loggers]\nkeys=root\n[handlers]\nkeys=file\n[formatters]\nkeys=context\n"
         "[logger_root]\nlevel=INFO\nhandlers=file\n"

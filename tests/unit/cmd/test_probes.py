@@ -33,18 +33,21 @@ def failing(error: Exception) -> Probe:
         (KeyError("x"), "this is a bug: KeyError: 'x'"),
     ],
 )
-def test_a_probe_that_raises_an_error_is_reported_as_failed_with_the_error(error, words):
+def test_a_failed_check_is_reported_with_its_error(error, words):
+    """`stocktake config check --live` tries libvirt, Placement and so on; for a failure it prints the error."""
     (found,) = answers([failing(error)])
     assert (found.what, found.ok, found.words) == ("part", False, words)
 
 
-def test_the_results_of_probes_are_listed_in_the_order_of_the_probes():
+def test_check_results_are_listed_in_a_fixed_order():
+    """`stocktake config check --live` lists its results in the order of the checks, with the duration of each."""
     found = answers([Probe(what=name, ask=lambda _deadline, name=name: f"I am {name}") for name in "abc"])
     assert [(each.what, each.ok, each.words) for each in found] == [(name, True, f"I am {name}") for name in "abc"]
     assert all(0 <= each.took_ms < 10_000 for each in found)
 
 
-def test_all_probes_run_at_the_same_time():
+def test_all_checks_run_at_the_same_time():
+    """`stocktake config check --live` asks libvirt, Placement and all other services at once."""
     met = threading.Barrier(3, timeout=30)
 
     def ask(_deadline: object) -> str:
@@ -54,7 +57,8 @@ def test_all_probes_run_at_the_same_time():
     assert [each.words for each in answers([Probe(what=name, ask=ask) for name in "abc"])] == ["met the others"] * 3
 
 
-def test_a_hanging_probe_is_abandoned_and_all_other_probes_are_reported():
+def test_a_hanging_check_is_abandoned():
+    """`stocktake config check --live` reports "no answer" for a service that hangs, and the results of all others."""
     hangs = threading.Event()
     found = answers([Probe(what="dead", ask=lambda _deadline: str(hangs.wait())), failing(OSError("x"))], limit_s=0.1)
     hangs.set()
@@ -62,7 +66,8 @@ def test_a_hanging_probe_is_abandoned_and_all_other_probes_are_reported():
     assert found[1].words == "x"
 
 
-def test_an_optional_service_that_is_not_configured_has_no_probe(tmp_path: Path):
+def test_a_service_that_is_not_configured_is_not_checked(tmp_path: Path):
+    """`stocktake config check --live` checks a message broker, for example, only if the configuration has one."""
     alone = [probe.what for probe in probes_for(load_ours(tmp_path, ALONE))]
     *parts, health = alone
     assert parts == ["Keystone token", "Placement", "this host's provider", "libvirt", "state_dir", "run_dir"]
@@ -77,7 +82,8 @@ def test_an_optional_service_that_is_not_configured_has_no_probe(tmp_path: Path)
     }
 
 
-def test_the_probe_fails_if_the_folder_of_the_metrics_text_file_is_missing(tmp_path: Path):
+def test_the_check_of_the_metrics_file_needs_its_folder(tmp_path: Path):
+    """`stocktake config check --live` fails for [metrics] textfile if the file's folder does not exist."""
     folder = tmp_path / "node"
     folder.mkdir()
     probes = tuple(monitoring_probes(load_ours(tmp_path, f"{ALONE}[metrics]\ntextfile = {folder}/a.prom\n")))
@@ -92,7 +98,8 @@ def folders(tmp_path: Path, state_dir: Path) -> Answer:
     return answers(tuple(folder_probes(load_ours(tmp_path, text))))[0]
 
 
-def test_the_probe_accepts_a_missing_folder_without_creating_it(tmp_path: Path):
+def test_the_check_accepts_a_missing_state_dir(tmp_path: Path):
+    """`stocktake config check --live` accepts a state_dir that does not exist yet, and does not create it."""
     assert folders(tmp_path, tmp_path).words.startswith(f"{tmp_path} can be written, ")
     missing = tmp_path / "a" / "b"
     assert folders(tmp_path, missing).words.startswith(f"{missing} does not exist yet, ")
@@ -100,7 +107,8 @@ def test_the_probe_accepts_a_missing_folder_without_creating_it(tmp_path: Path):
 
 
 @pytest.mark.parametrize("below", ["", "/deeper"])
-def test_the_probe_of_a_folder_fails_if_a_part_of_the_path_is_a_file(tmp_path: Path, below: str):
+def test_the_check_of_state_dir_fails_for_a_file(tmp_path: Path, below: str):
+    """`stocktake config check --live` fails if state_dir, or a part of its path, is a file and not a folder."""
     (tmp_path / "file").write_text("")
     found = folders(tmp_path, Path(f"{tmp_path}/file{below}"))
     assert (found.ok, found.words) == (False, f"{tmp_path}/file is not a folder")
@@ -120,13 +128,15 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return configured
 
 
-def test_the_probe_of_a_volume_group_shows_its_size_and_free_space(groups):
+def test_the_check_of_a_volume_group_shows_its_free_space(groups):
+    """`stocktake config check --live` prints the size and the free space of each configured LVM volume group."""
     assert [(each.what, each.ok, each.words) for each in groups("vg0,vg1")] == [
         ("volume group vg0", True, "0.2 GiB, 0.2 GiB free"),
         ("volume group vg1", True, "0.1 GiB, 0.1 GiB free"),
     ]
 
 
-def test_the_probe_of_a_volume_group_that_does_not_exist_fails(groups):
+def test_the_check_of_a_missing_volume_group_fails(groups):
+    """`stocktake config check --live` says that the host has volume groups and none with the configured name."""
     (found,) = groups("missing")
     assert (found.ok, found.words) == (False, "this host has volume groups, but none is named missing")

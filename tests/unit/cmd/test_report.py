@@ -29,7 +29,8 @@ def report(host: Host, file: str = "page.html"):
     return host.run("report", "--html", file if file == "-" else str(host.folder / file))
 
 
-def test_the_page_is_written_to_a_file_that_only_the_owner_of_the_file_may_read(host):
+def test_only_its_owner_may_read_the_report_page(host):
+    """`stocktake report --html FILE` writes an HTML page about the host, with file mode 0600."""
     host.reported(CALM)
     done = report(host)
     file = host.folder / "page.html"
@@ -39,19 +40,22 @@ def test_the_page_is_written_to_a_file_that_only_the_owner_of_the_file_may_read(
     assert "<h1>Resources of compute-1</h1>" in page_of(host)
 
 
-def test_findings_do_not_change_the_exit_code_of_the_report_command(host):
+def test_report_exits_0_even_if_there_are_findings(host):
+    """`stocktake report` exits with 0 if the page is written, also if the page shows findings."""
     host.reported(SCREEN)
     assert report(host).code == 0
 
 
-def test_the_report_command_prints_only_the_html_page_if_the_path_is_a_dash(host):
+def test_report_html_dash_prints_the_page(host):
+    """`stocktake report --html -` prints the HTML page on stdout, and nothing else."""
     host.reported(CALM)
     done = report(host, "-")
     assert done.stdout.startswith("<!doctype html>")
     assert done.stdout.endswith("</html>\n")
 
 
-def test_a_new_report_page_replaces_the_old_page_and_leaves_no_other_file(host):
+def test_a_new_report_page_replaces_the_old_page(host):
+    """`stocktake report --html FILE` leaves no temporary file, and only the file's owner may read the new page."""
     host.reported(CALM)
     (host.folder / "page.html").write_text("old")
     (host.folder / "page.html").chmod(0o644)
@@ -61,8 +65,8 @@ def test_a_new_report_page_replaces_the_old_page_and_leaves_no_other_file(host):
     assert stat.S_IMODE((host.folder / "page.html").stat().st_mode) == 0o600
 
 
-def test_the_html_report_names_each_source_that_could_not_be_read(host):
-    """The command then exits with 2."""
+def test_the_report_page_shows_an_unread_source(host):
+    """The page of `stocktake report` says "placement was not read", and the command exits with 2."""
     host.reported(UNREAD)
     done = report(host)
     assert done.code == 2
@@ -70,32 +74,36 @@ def test_the_html_report_names_each_source_that_could_not_be_read(host):
     assert "placement was not read" in page_of(host)
 
 
-def test_the_report_command_writes_a_page_even_if_every_data_source_failed(host):
+def test_report_writes_a_page_even_without_any_data(host):
+    """If the daemon could read no data source, the page of `stocktake report` shows question marks."""
     host.reported(dead())
     assert report(host).code == 2
     shown = [text for text in Elements(page_of(host)).texts if text.strip() == "?"]
     assert len(shown) >= 10
 
 
-def test_the_report_command_shows_the_age_of_an_old_report_and_exits_2(host):
+def test_report_exits_2_if_the_saved_audit_is_too_old(host):
+    """The daemon's last audit is two hours old; the page of `stocktake report` says so."""
     host.reported(CALM, age_s=7200.0)
     assert report(host).code == 2
     assert "more than 3 intervals of 60 s" in page_of(host)
 
 
-def test_the_report_command_exits_75_and_writes_no_file_if_no_report_exists(host):
+def test_report_exits_75_if_there_is_no_saved_audit(host):
+    """The daemon has saved no audit yet, so `stocktake report` writes no page."""
     assert report(host).code == 75
     assert not (host.folder / "page.html").exists()
 
 
-def test_the_report_command_exits_75_if_the_page_cannot_be_written(host):
+def test_report_exits_75_if_the_page_cannot_be_written(host):
     host.reported(CALM)
     done = report(host, "missing/page.html")
     assert done.code == 75
     assert "missing/page.html cannot be written: No such file or directory" in done.stderr
 
 
-def test_the_report_page_shows_changes_from_the_journal_and_config_options(host):
+def test_the_report_page_shows_past_changes_and_options(host):
+    """The page has the agent's changes with the `stocktake undo` command for each, and the agent's options."""
     host.reported(CALM)
     journal = FileJournal(str(host.folder / "state"), now=lambda: "2999-01-01T00:00:00Z")
     entry = journal.begin(Change(kind="allocations", why="leaked", before={}, after={}, code="allocation-leaked"))
