@@ -36,14 +36,15 @@ def section(text, title):
     return rest.partition("\n" + "=" * 72 + "\n====")[0].splitlines()[1:]
 
 
-def test_the_sigusr2_report_has_the_sections_of_oslo_reports_and_of_the_agent(tmp_path):
+def test_the_sigusr2_report_has_all_its_sections(tmp_path):
+    """After the signal SIGUSR2 the agent reports its version, threads, options, last audit, findings and so on."""
     text = report_text(CONDITION, loaded(tmp_path), "1.2.3", NOW)
     assert [title for title in SECTIONS if section(text, title)] == list(SECTIONS)
     assert "version = 1.2.3" in "\n".join(section(text, "Package"))
     assert section(text, "Counters") == ["audits: 61"]
 
 
-def test_the_sigusr2_report_contains_the_process_id_of_the_agent(tmp_path):
+def test_the_sigusr2_report_contains_the_agent_s_process_id(tmp_path):
     # A process of its own: a pytest worker can have a zombie child of another test, which psutil cannot read.
     code = (
         "import os, pathlib, sys; from tests.unit.cmd import test_state_report as t; print(os.getpid());"
@@ -56,7 +57,8 @@ def test_the_sigusr2_report_contains_the_process_id_of_the_agent(tmp_path):
     assert f"Process {pid} " in "\n".join(section(text, "Processes"))
 
 
-def test_each_frame_of_a_thread_is_one_line_of_the_sigusr2_report(tmp_path):
+def test_the_sigusr2_report_has_one_line_per_stack_frame(tmp_path):
+    """After the signal SIGUSR2 the agent prints the call stack of each of its threads."""
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait, name="the-waiting-one")
     thread.start()
@@ -69,7 +71,8 @@ def test_each_frame_of_a_thread_is_one_line_of_the_sigusr2_report(tmp_path):
     assert [line for line in lines if not re.match(r"thread |  .+:\d+ in .+: ", line)] == []
 
 
-def test_the_sigusr2_report_masks_secrets_and_the_logins_in_urls(tmp_path):
+def test_the_sigusr2_report_masks_passwords(tmp_path):
+    """The report that the agent prints after SIGUSR2 has its configuration with *** in place of passwords."""
     text = (
         f"[DEFAULT]\ntransport_url = rabbit://nova:{SECRET}@broker/\n"
         f"[state]\nconnection = mysql+pymysql://nova:{SECRET}@db/nova\n"
@@ -81,7 +84,8 @@ def test_the_sigusr2_report_masks_secrets_and_the_logins_in_urls(tmp_path):
     assert "http://***@placement/" in report
 
 
-def test_the_log_line_about_a_sigusr2_report_says_what_the_agent_waits_for(tmp_path, capfd, caplog):
+def test_a_sigusr2_report_is_mentioned_in_the_log(tmp_path, capfd, caplog):
+    """After SIGUSR2 the agent prints its report on stderr, and one log line has the reasons for a queued audit."""
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path), "1")
     assert "Live findings" in capfd.readouterr().err
@@ -89,7 +93,8 @@ def test_the_log_line_about_a_sigusr2_report_says_what_the_agent_waits_for(tmp_p
     assert (record.levelname, record.waiting, hasattr(record, "file")) == ("INFO", ("interval",), False)
 
 
-def test_each_line_of_the_sigusr2_report_for_journald_has_priority_info(tmp_path):
+def test_the_sigusr2_report_for_journald_has_priority_info(tmp_path):
+    """If systemd's journal reads stderr, each line of the report after SIGUSR2 begins with the priority <6>."""
     with (tmp_path / "stderr").open("w+") as stream, pytest.MonkeyPatch.context() as changed:
         found = os.fstat(stream.fileno())
         changed.setattr(sys, "stderr", stream)
@@ -100,7 +105,8 @@ def test_each_line_of_the_sigusr2_report_for_journald_has_priority_info(tmp_path
     assert all(line.startswith("<6>") for line in lines)
 
 
-def test_the_sigusr2_report_goes_to_a_new_file_in_the_configured_folder(tmp_path, capfd, caplog):
+def test_the_sigusr2_report_goes_to_the_configured_folder(tmp_path, capfd, caplog):
+    """With [oslo_reports] log_dir the agent writes its report to a new file there, and prints nothing on stderr."""
     (tmp_path / "reports").mkdir()
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path, f"[oslo_reports]\nlog_dir = {tmp_path}/reports\n"), "1")
@@ -112,7 +118,8 @@ def test_the_sigusr2_report_goes_to_a_new_file_in_the_configured_folder(tmp_path
     assert [r.file for r in caplog.records if r.msg == events.STATE_DUMP] == [str(path)]
 
 
-def test_the_sigusr2_report_goes_to_stderr_if_its_file_cannot_be_written(tmp_path, capfd, caplog):
+def test_the_sigusr2_report_goes_to_stderr_without_its_folder(tmp_path, capfd, caplog):
+    """The folder in [oslo_reports] log_dir does not exist; the agent prints its report on stderr instead."""
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path, f"[oslo_reports]\nlog_dir = {tmp_path}/absent\n"), "1")
     assert "Live findings" in capfd.readouterr().err
@@ -120,8 +127,8 @@ def test_the_sigusr2_report_goes_to_stderr_if_its_file_cannot_be_written(tmp_pat
     assert record.error == f"{tmp_path}/absent: No such file or directory"
 
 
-def test_a_zombie_child_process_does_not_prevent_the_sigusr2_report():
-    """psutil raises for a zombie among the children of the process."""
+def test_a_zombie_process_does_not_prevent_the_sigusr2_report():
+    """psutil fails on a zombie child process; the agent's report then says that the processes cannot be read."""
     child = subprocess.Popen(["true"])
     until(lambda: "Z" in Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0], 30, "a zombie")
     try:

@@ -15,7 +15,8 @@ from tests.rigs.screens import shown
 READ = replace(REPORT, sources=REPORT.sources[:1])
 
 
-def test_the_storage_listing_has_a_row_for_each_volume_and_for_free_space() -> None:
+def test_the_storage_list_has_a_row_for_each_volume() -> None:
+    """`stocktake ledger --storage` has a row for each volume of a volume group, and one for the free space."""
     listing = storage_listing(REPORT, None)
     assert listing.columns == COLUMNS
     scratch = ("vg guests", "foreign", "guests/scratch", "linear volume scratch", 8_053_063_680,
@@ -26,7 +27,8 @@ def test_the_storage_listing_has_a_row_for_each_volume_and_for_free_space() -> N
     )
 
 
-def test_the_storage_table_shows_sizes_in_gib_and_bytes_and_a_total_line() -> None:
+def test_the_storage_table_ends_with_a_total() -> None:
+    """`stocktake ledger --storage` shows each size in GiB and in bytes; the last line has the volume group's total."""
     listing = storage_listing(REPORT, None)
     whole = "8.500 GiB (9126805504 bytes)"
     assert shown([listing.people, *listing.foot]) == [
@@ -37,36 +39,40 @@ def test_the_storage_table_shows_sizes_in_gib_and_bytes_and_a_total_line() -> No
     ]
 
 
-def test_the_total_line_shows_how_many_bytes_belong_to_no_listed_row() -> None:
+def test_the_total_line_shows_unaccounted_bytes() -> None:
+    """If the rows of `stocktake ledger --storage` lack a part of the volume group, the last line shows its size."""
     (foot,) = shown(storage_listing(replace(REPORT, storage=REPORT.storage[:1]), None).foot)
     assert foot.endswith("unaccounted 1073741824 bytes")
 
 
-def test_the_storage_listing_of_one_owner_shows_only_the_rows_of_this_owner() -> None:
+def test_the_storage_list_can_show_a_single_owner() -> None:
+    """The operator asks `stocktake ledger --storage` for one owner; only the owner's rows and total are printed."""
     listing = storage_listing(REPORT, "guests/scratch")
     assert [row[2] for row in listing.rows] == ["guests/scratch"]
     assert shown(listing.foot) == ["total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)"]
 
 
-def test_the_storage_listing_reports_a_usage_error_if_the_owner_has_no_storage() -> None:
-    """This holds only if every source was read: an unread store may contain volumes of the owner."""
+def test_the_storage_list_of_an_unknown_owner_is_an_error() -> None:
+    """`stocktake ledger --storage` has no row of the owner, and everything was read: the error message says so."""
     with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
         storage_listing(READ, "nobody")
 
 
-def test_the_storage_listing_exits_with_2_if_the_owner_may_use_an_unread_store() -> None:
-    """No storage that was read belongs to the owner that the operator named."""
+def test_the_storage_list_exits_2_if_an_owner_may_be_unread() -> None:
+    """`stocktake ledger --storage` has no row of the owner, and not all data could be read: the exit code is 2."""
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")
     assert raised.value.failure.code == 2
 
 
-def test_the_storage_listing_prints_a_note_if_no_store_was_read() -> None:
+def test_an_empty_storage_list_prints_a_note() -> None:
+    """`stocktake ledger --storage` without rows prints "no store could be read, or no store is configured"."""
     listing = storage_listing(replace(REPORT, storage=()), None)
     assert listing.rows == ()
     assert shown(listing.foot) == ["no store could be read, or no store is configured"]
 
 
-def test_the_storage_table_contains_no_terminal_escape_characters() -> None:
+def test_the_storage_table_escapes_control_characters() -> None:
+    """A volume's name or owner with an escape character cannot change the terminal on which the table is printed."""
     nasty = replace(REPORT.storage[0], what="volume \x1b[2J", owner="a\x1b")
     assert "\x1b" not in "".join(shown([storage_listing(replace(REPORT, storage=(nasty,)), None).people]))

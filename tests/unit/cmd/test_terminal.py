@@ -31,7 +31,8 @@ class Terminal(io.StringIO):
         ("-7", Terminal(), 80),
     ],
 )
-def test_the_columns_variable_overrides_the_width_of_the_terminal(columns, terminal, width):
+def test_the_variable_columns_sets_the_output_width(columns, terminal, width):
+    """A command prints as wide as COLUMNS says. If COLUMNS is no positive number, it takes the terminal's width."""
     assert width_of(terminal, {"COLUMNS": columns}) == width
 
 
@@ -46,7 +47,8 @@ def test_the_columns_variable_overrides_the_width_of_the_terminal(columns, termi
         ({}, {"no_color": True}, False),
     ],
 )
-def test_colours_are_used_on_a_terminal_unless_no_color_or_term_dumb_is_set(monkeypatch, environment, options, colour):
+def test_colours_are_used_only_on_a_terminal(monkeypatch, environment, options, colour):
+    """NO_COLOR, `TERM=dumb` and the option `--no-color` also turn the colours off."""
     for name in ("TERM", "NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
@@ -55,7 +57,8 @@ def test_colours_are_used_on_a_terminal_unless_no_color_or_term_dumb_is_set(monk
     assert look_of(io.StringIO(), argparse.Namespace(**options)).colour is False
 
 
-def test_a_requested_output_width_also_applies_if_the_output_is_a_pipe(monkeypatch):
+def test_a_requested_width_also_applies_to_a_pipe(monkeypatch):
+    """If the operator asks for a width, the command uses it in a pipe too, and prefers it to the variable COLUMNS."""
     monkeypatch.setenv("COLUMNS", "70")
     assert look_of(io.StringIO(), argparse.Namespace(), 120).width == 120
     assert look_of(io.StringIO(), argparse.Namespace(), 0).width == 70
@@ -63,12 +66,13 @@ def test_a_requested_output_width_also_applies_if_the_output_is_a_pipe(monkeypat
     assert wrapping_width(io.StringIO()) == UNLIMITED
 
 
-def test_the_output_encoding_is_utf_8_if_the_stream_has_no_encoding():
+def test_the_output_is_utf8_if_stdout_has_no_encoding():
     assert look_of(Terminal(), argparse.Namespace()).encoding == "ascii"
     assert look_of(io.StringIO(), argparse.Namespace()).encoding == "utf-8"
 
 
-def test_characters_that_the_stream_cannot_encode_are_escaped():
+def test_characters_unknown_to_the_terminal_are_escaped():
+    """On an ASCII terminal a command prints an accented letter as an escape sequence, and does not fail."""
     raw = io.BytesIO()
     stream = io.TextIOWrapper(raw, encoding="ascii")
     escape_unencodable(stream, io.StringIO())

@@ -8,7 +8,8 @@ from tests.rigs.commands import stocktake_here
 
 
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "nan", "inf", "86401"])
-def test_the_watch_command_rejects_an_invalid_timeout_with_a_message(seconds: str) -> None:
+def test_watch_rejects_an_invalid_timeout(seconds: str) -> None:
+    """`stocktake watch --timeout` takes a number of seconds above 0 and at most 86400, and else exits with 127."""
     done = stocktake_here("watch", "--once", f"--timeout={seconds}")
     said = f"argument --timeout: {seconds} is not a number of seconds above 0 and at most 86400"
     assert (done.code, done.stdout) == (127, "")
@@ -26,13 +27,15 @@ def test_the_watch_command_rejects_an_invalid_timeout_with_a_message(seconds: st
         (("--cell", "a=x", "--cell", "a=y"), "each --cell needs a name of its own"),
     ],
 )
-def test_the_watch_command_rejects_invalid_and_incompatible_options(arguments, message) -> None:
+def test_watch_rejects_invalid_and_incompatible_options(arguments, message) -> None:
+    """`stocktake watch` exits with 127 and a message, for example for `--fail-on` without `--once`."""
     done = stocktake_here("watch", *arguments)
     assert (done.code, done.stdout) == (127, "")
     assert message in done.stderr
 
 
-def test_watch_exits_127_if_the_list_of_expected_hosts_cannot_be_read(tmp_path) -> None:
+def test_watch_exits_127_for_a_bad_list_of_hosts(tmp_path) -> None:
+    """The file for `stocktake watch --expected` is missing, or one of its lines is not a host and a group."""
     config, hosts = tmp_path / "a.conf", tmp_path / "hosts"
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     hosts.write_text("compute-1\ncompute-2 rack 7\n")
@@ -45,7 +48,8 @@ def test_watch_exits_127_if_the_list_of_expected_hosts_cannot_be_read(tmp_path) 
         assert message in done.stderr
 
 
-def test_watch_exits_127_if_nova_must_list_the_hosts_but_is_not_configured(tmp_path) -> None:
+def test_watch_expected_nova_exits_127_without_nova(tmp_path) -> None:
+    """`stocktake watch --expected nova` needs access to nova, and the configuration has `[state] source = none`."""
     config = tmp_path / "a.conf"
     config.write_text("[DEFAULT]\ntransport_url = rabbit://u:p@127.0.0.1:1/\n[state]\nsource = none\n")
     done = stocktake_here("--config-file", config, "watch", "--expected", "nova")

@@ -17,11 +17,12 @@ ELSEWHERE = str(uuid.UUID(int=random.Random(7).getrandbits(128)))
     ["5b1d7c1e-9f0a-4c3d-8a51-0123456789ac", "b51d7c1e-9f0a-4c3d-8a51-0123456789ab"],
     ids=["a digit", "two the wrong way round"],
 )
-def test_a_known_uuid_is_suggested_for_a_mistyped_uuid_that_is_similar(typed):
+def test_a_known_uuid_is_suggested_for_a_mistyped_uuid(typed):
+    """The operator typed one digit of a UUID wrong, or swapped two; the agent suggests the UUID that is meant."""
     assert mistyped(typed, [ELSEWHERE, A]) == A
 
 
-def test_no_similar_uuid_is_suggested_if_three_characters_are_wrong():
+def test_no_uuid_is_suggested_if_three_characters_are_wrong():
     assert mistyped(A[:-3] + "fff", [A]) is None
     assert mistyped(A, []) is None
 
@@ -31,12 +32,13 @@ def test_no_known_uuid_is_suggested_for_an_unrelated_uuid():
     assert [mistyped(A, known), mistyped(known[0], known[1:])] == [None, None]
 
 
-def test_the_most_similar_known_uuid_is_suggested_for_a_mistyped_one():
+def test_the_most_similar_uuid_is_suggested_for_a_typing_error():
     one_off, two_off = A[:-1] + "c", A[:-2] + "cc"
     assert mistyped(A, [two_off, one_off]) == one_off
 
 
-def test_the_message_about_an_unknown_aggregate_suggests_a_cause_and_a_uuid():
+def test_the_error_for_an_unknown_aggregate_suggests_a_fix():
+    """The message suggests a similar UUID, or the command `nova-manage placement sync_aggregates`."""
     wanted = ResourceRequest(groups=(RequestGroup(member_of=(frozenset({A, ELSEWHERE}),)),))
     forbidden = ResourceRequest(groups=(RequestGroup(forbidden_aggregates=frozenset({A})),))
     said = (
