@@ -63,8 +63,11 @@ UNKNOWN = migration(dest_host=None, dest_node=None, status="queued")
     ],
     ids=["move away", "move to here", "no host yet", "task", "build", "just changed"],
 )
-def test_an_instance_row_shows_nova_s_unfinished_operation(nova, reason):
-    """The row says what the agent waits for, such as "live-migration to cmp2 has status running"."""
+def test_an_instance_row_shows_the_unfinished_operation(nova, reason):
+    """Nova still moves or builds an instance.
+
+    The agent says so in its row, such as "live-migration to cmp2 has status running".
+    """
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 

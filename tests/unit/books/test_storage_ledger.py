@@ -117,8 +117,8 @@ def test_volume_group_rows_show_each_volume_with_its_owner() -> None:
 
 
 @pytest.mark.parametrize(("known", "kind"), [(True, "instance"), (False, "domain")])
-def test_a_guest_s_volume_belongs_to_its_instance(known: bool, kind: str) -> None:
-    """The owner kind of the volume is "instance" if nova knows the guest, and "domain" if nova does not."""
+def test_a_volume_belongs_to_the_instance_that_uses_it(known: bool, kind: str) -> None:
+    """The owner of a volume in use is an instance if nova knows the guest, and else the libvirt domain."""
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(
         nova=state(instance("i1")) if known else state(),
@@ -238,7 +238,7 @@ def test_thin_volume_rows_match_the_bytes_written_in_a_vm() -> None:
     assert written[second] + written["thin-snap"] == pytest.approx(50, abs=0.0001 * 1024 * 2)
 
 
-def test_a_hidden_volume_s_row_shows_its_visible_volume() -> None:
+def test_the_row_of_a_hidden_volume_shows_its_visible_volume() -> None:
     """A row for an internal LVM volume, such as a mirror log, also shows the visible volume to which it belongs."""
     groups = parse_groups((RECORDED / "every_kind.vgs.json").read_text())
     facts = parse_storage((RECORDED / "every_kind.lvs.json").read_text(), groups)
@@ -322,10 +322,10 @@ def test_rows_of_random_volumes_add_up_to_the_volume_group(
     st.lists(st.tuples(st.integers(1, 80), st.none() | st.integers(0, 80), st.booleans()), max_size=5),
     st.integers(1, 3),
 )
-def test_thin_volume_rows_add_up_to_the_pool_s_used_bytes(
+def test_thin_volume_rows_add_up_to_the_pool_usage(
     size: int, percent: float | None, found: list[tuple[int, int | None, bool]], copies: int
 ) -> None:
-    """The rows of random thin volumes and snapshots add up to the fill level that LVM reports for the pool."""
+    """The rows of random thin volumes and snapshots add up to the used bytes that LVM reports for the pool."""
     inside = [
         thin(f"t{number}", room, origin=f"t{number - 1}" if is_snapshot and number else None)
         for number, (room, _, is_snapshot) in enumerate(found)

@@ -81,7 +81,7 @@ def test_s44_a_correct_allocation_causes_no_finding():
 
 
 @pytest.mark.parametrize("status", ["accepted", "migrating", "post-migrating", "finished", "reverting", "error"])
-def test_s45_a_migration_s_allocation_causes_no_finding(status):
+def test_s45_an_unfinished_migration_causes_no_finding(status):
     """A migration has an allocation on the old host while its instance moves; the agent reports nothing."""
     placement = view(allocations(uuid("migration-1"), **A))
     world = snapshot(nova=state(instance(**AWAY), migrations=(migration(status=status),)), placement=placement)
@@ -95,7 +95,7 @@ def test_s46_an_allocation_of_a_deleted_instance_is_leaked():
 
 
 def test_s47_a_hidden_deleted_instance_is_not_a_leak():
-    """A cross-cell resize hides one of nova's two copies of an instance; the agent reports no leak."""
+    """During a cross-cell resize one of nova's two copies of an instance is deleted and hidden; this is no leak."""
     world = recorded(instance(deleted=True, hidden=True))
     assert (verdict_of(world), told(world)) == (Verdict.SETTLING, [])
 
@@ -128,7 +128,7 @@ def test_s50_an_unshelving_instance_causes_no_finding():
 
 @pytest.mark.parametrize("changes", [{"node": "old-name"}, {"vm_state": "deleted"}])
 def test_s51_an_instance_that_nova_skips_causes_no_finding(changes):
-    """Nova's resource tracker skips an instance on an old node name; the agent reports nothing about it."""
+    """Nova's resource tracker skips an instance that is deleted or has an old node name, and the agent does too."""
     world = recorded(instance(**changes))
     assert (verdict_of(world), told(world)) == (Verdict.UNKNOWN, [])
 
@@ -167,7 +167,7 @@ def test_s56_a_new_consumer_generation_keeps_the_findings():
 
 
 def test_s57_an_allocation_left_by_an_evacuation_is_reported():
-    """The instance was evacuated to another host, and Placement still has its allocation on the host that it left."""
+    """An instance was evacuated to another host, and Placement still has its allocation on the old host."""
     gone = migration(kind="evacuation", status="done")
     world = recorded(instance(**AWAY), finished_evacuations=(gone,))
     assert told(world) == ["allocation-stale-move", "migration-finished-but-counted"]
@@ -269,7 +269,7 @@ def test_no_leak_on_shared_storage_if_a_source_is_unread(lost):
 
 
 def test_a_resize_may_leave_a_stale_disk_on_shared_storage():
-    """A resize is confirmed, yet its migration still has an allocation of disk: this allocation is stale."""
+    """A resize is confirmed, yet its migration still has disk allocated; the agent calls the allocation stale."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
     assert verdict_of(world) is Verdict.ALLOCATION_STALE_MOVE
@@ -306,7 +306,7 @@ def test_a_finding_shows_vcpu_allocated_instead_of_pcpu():
 
 
 def test_an_allocation_made_by_cyborg_causes_no_finding():
-    """The consumer type is CYBORG_ARQ, so the allocation belongs to another service, unless nova has that instance."""
+    """The consumer type is CYBORG_ARQ, and nova has no instance with the consumer's UUID."""
     record = ConsumerRecord(
         consumer_uuid=I1,
         generation=1,

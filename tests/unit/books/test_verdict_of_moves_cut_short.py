@@ -21,7 +21,7 @@ def verdicts(world):
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
 def test_a_failed_migration_may_have_the_only_allocation(status):
-    """The guest still runs here, so its allocation under the failed migration's UUID is "unknown" and not stale."""
+    """The guest still runs here, so the agent must not call the allocation of its failed migration stale."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
         snapshot(nova=state(instance(), migrations=(cut_short,)), libvirt=host(domain()), placement=view(OF_THE_MOVE))
@@ -38,7 +38,7 @@ def test_a_second_allocation_of_a_failed_migration_is_stale():
     assert verdicts(world) == {uuid("i1"): Verdict.AGREED, MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
 
 
-def test_a_failed_move_of_an_instance_elsewhere_is_stale():
+def test_a_failed_move_leaves_a_stale_allocation():
     """The instance is on another host, so the allocation of its failed migration on this host is stale."""
     away = instance(host="cmp2", node="cmp2.example.org")
     world = snapshot(nova=state(away, migrations=(MOVE,)), placement=view(OF_THE_MOVE))

@@ -37,7 +37,7 @@ def sums(*findings: SeenFinding, books_read: bool = True) -> dict:
 
 
 def test_unconfirmed_findings_are_counted_only_by_severity():
-    """The host's message counts all findings by severity, and by code only those that a second audit confirmed."""
+    """A message about the host counts all findings by severity, and only confirmed findings by code."""
     found = sums(
         seen(subject="a", confirmed=True),
         seen(subject="b"),
@@ -64,7 +64,7 @@ def test_findings_that_cannot_be_checked_are_counted_by_code():
 
 
 def test_a_finding_caused_by_another_is_not_a_cause():
-    """A stale allocation causes the finding `over-capacity`; `causes_by_code` counts only the allocation."""
+    """A stale allocation leads to `over-capacity`; the field `causes_by_code` counts only the stale allocation."""
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -136,7 +136,7 @@ def test_the_worst_finding_is_never_a_symptom():
     assert sums(root, symptom)["worst"]["code"] == "guest-unknown"
 
 
-def test_the_worst_finding_s_headline_is_shortened():
+def test_the_headline_of_the_worst_finding_is_short():
     """If the worst finding has no headline, the message shows the first 160 characters of the field `actual`."""
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160

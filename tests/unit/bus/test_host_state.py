@@ -103,7 +103,7 @@ def test_used_and_free_are_null_if_usage_is_unknown():
     assert (resource(REPORT, "DISK_GB")["used"], resource(REPORT, "DISK_GB")["free"]) == (None, None)
 
 
-def test_host_state_adds_up_amounts_by_what_uses_them():
+def test_host_state_has_a_sum_for_each_kind_of_use():
     """The host state has one sum each for instances, incoming migrations and guests unknown to nova."""
     rows = (
         row("a", "instance", promised=4, held=4, recorded=4),
@@ -205,7 +205,7 @@ def test_leaked_amounts_are_null_if_libvirt_was_not_read():
 
 
 def test_host_state_keeps_findings_after_a_failed_audit():
-    """After a failed audit the agent still counts the earlier findings, and also counts them as `unknown`."""
+    """After a failed audit the host state still has the earlier findings, and counts them as `unknown`."""
     unknown = replace(REPORT.findings[0], state=FindingState.UNKNOWN)
     failed = replace(REPORT, outcome=Outcome.UNREADABLE, inventory=(), ledger=(), traits=(), findings=(unknown,))
     document = host_state(failed, SENDING)
@@ -226,8 +226,8 @@ def test_host_state_has_the_number_of_waiting_repairs(heal, expected):
     assert host_state(replace(REPORT, heal=heal), SENDING)["heal"] == expected
 
 
-def test_a_huge_host_state_omits_resources_of_children():
-    """The host state has at most 64 KiB. The agent leaves out resources of child providers and tells how many."""
+def test_a_huge_host_state_omits_some_resources():
+    """The host state has at most 64 KiB. The agent leaves out resources of child providers, and says how many."""
     child = replace(REPORT.inventory[1], provider="c" * 200, provider_uuid="child")
     large = replace(REPORT, inventory=(*(child,) * 1000, *REPORT.inventory), error="x" * 100_000)
     document = host_state(large, SENDING)

@@ -42,8 +42,11 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_a_notification_dropped_while_sent_costs_no_other():
-    """The outbox drops a notification while the agent sends it. When the send ends, the next one is still queued."""
+def test_the_end_of_a_send_removes_no_other_notification():
+    """A full queue drops a notification that is just being sent.
+
+    After the send the next notification is still queued.
+    """
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()
@@ -60,8 +63,8 @@ def test_two_requests_for_the_host_state_become_one():
     assert [outbox.asked(), outbox.asked()] == [True, False]
 
 
-def test_a_new_report_or_a_close_ends_the_sender_s_wait():
-    """The sender waits for work; a new audit report wakes it, and so does the close of its outbox."""
+def test_a_new_report_wakes_the_waiting_sender():
+    """The thread that sends messages waits for work; a new audit report or a shutdown ends its wait."""
     outbox = Outbox()
     outbox.put(REPORT, ())
     outbox.wait(60.0)

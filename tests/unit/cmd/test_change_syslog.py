@@ -62,7 +62,7 @@ def syslog_at(path):
 
 
 def test_only_finished_changes_are_sent_to_syslog(tmp_path):
-    """A change with the result "done" gives a syslog line; one that was refused or is unknown gives none."""
+    """A change with the result "done" gives a syslog line; a change with any other result gives none."""
     journal = FileJournal(str(tmp_path), lambda: "2026-11-22T03:11:07.000Z")
     (line,) = announced(journal, CHANGE, *Result)
     assert [entry.result for entry in journal.read().entries] == list(Result)
@@ -92,7 +92,7 @@ def test_a_syslog_line_shows_who_changed_what():
     [(CHANGE, "finding healed "), (RENAME, "identity adopted "), (replace(CHANGE, undoes="3f9c"), "change undone ")],
 )
 def test_a_syslog_line_begins_with_the_kind_of_change(change, text):
-    """The line begins with "finding healed", "identity adopted" or "change undone"."""
+    """The syslog line of a change begins with "finding healed", "identity adopted" or "change undone"."""
     assert change_line(change, "3f9c", "alice").startswith(text)
 
 
@@ -110,7 +110,7 @@ def test_syslog_says_no_allocation_for_an_empty_consumer():
 
 
 def test_a_syslog_line_has_a_program_name_and_a_priority(tmp_path):
-    """A line for syslog begins with the priority of a user warning, the name "stocktake" and the process id."""
+    """A line for syslog has the program name "stocktake", the process id and the priority of a warning."""
     with syslog_at(tmp_path / "log") as server:
         to_syslog("finding healed before=\u00e9")
         text = server.recv(4096).decode()

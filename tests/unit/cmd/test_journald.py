@@ -88,7 +88,7 @@ def test_lines_in_a_log_file_have_no_priority_prefix(stderr, tmp_path):
     assert not [line for line in (tmp_path / "log").read_text().splitlines() if line.startswith("<")]
 
 
-def test_a_command_s_log_lines_for_journald_have_a_priority(stderr, tmp_path):
+def test_log_lines_of_a_command_have_a_priority_for_journald(stderr, tmp_path):
     """If systemd's journal reads a command's stderr, its log lines begin with a priority, such as <3> for an error."""
     shown = logged(stderr, tmp_path, setup=setup_command_logging)
     assert shown

@@ -63,7 +63,7 @@ def whole(report: AuditReport) -> AuditReport:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_with_last_the_first_line_shows_the_report_s_age(host, name):
+def test_with_last_the_first_line_shows_the_report_age(host, name):
     """A command with `--last` uses the daemon's saved report, and its first line shows the report's time and age."""
     report = host.reported(whole(REPORT))
     done = host.run(*COMMANDS[name])
@@ -140,8 +140,8 @@ def test_with_last_a_damaged_row_is_left_out(host):
     )
 
 
-def test_with_last_the_report_s_time_is_above_the_table(host):
-    """Also with chosen columns, the line above the table has the time of the daemon's saved report."""
+def test_with_last_the_report_time_is_above_the_table(host):
+    """With `--last` and with chosen columns, the line above the table has the time of the daemon's saved report."""
     host.reported(whole(REPORT))
     lines = host.run("traits", "-c", "trait").stdout.splitlines()
     assert lines[0].startswith("from the daemon's report of ")

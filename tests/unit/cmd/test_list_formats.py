@@ -50,7 +50,7 @@ def printed(*arguments: str) -> str:
 
 
 def test_json_and_yaml_show_an_unknown_value_as_null():
-    """Names appear without changes and without colours."""
+    """With `-f json` and `-f yaml` a value that the agent does not know is null, and not an empty text."""
     keys = [dict(zip(Things.COLUMNS, row, strict=True)) for row in ROWS]
     assert json.loads(printed("-f", "json")) == keys
     text = printed("-f", "yaml")

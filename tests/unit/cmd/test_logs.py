@@ -281,7 +281,7 @@ def test_debug_mode_logs_no_debug_messages_of_libraries(tmp_path):
     ],
 )
 def test_libraries_log_only_critical_messages_by_default(tmp_path, name, text, levels):
-    """With `debug = true` also their warnings and errors are logged; default_log_levels sets another level."""
+    """With `debug = true` the log also has warnings and errors of libraries."""
     setup_logging(configured(tmp_path, text.replace("NAME", name)))
     for level in ("WARNING", "ERROR", "CRITICAL"):
         stdlib.getLogger(name).log(getattr(stdlib, level), "says")

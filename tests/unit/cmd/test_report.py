@@ -103,7 +103,7 @@ def test_report_exits_75_if_the_page_cannot_be_written(host):
 
 
 def test_the_report_page_shows_past_changes_and_options(host):
-    """The page has the agent's changes with the `stocktake undo` command for each, and the agent's options."""
+    """The page of `stocktake report` has past changes with their `stocktake undo` commands, and the agent's options."""
     host.reported(CALM)
     journal = FileJournal(str(host.folder / "state"), now=lambda: "2999-01-01T00:00:00Z")
     entry = journal.begin(Change(kind="allocations", why="leaked", before={}, after={}, code="allocation-leaked"))

@@ -44,7 +44,8 @@ def test_the_sigusr2_report_has_all_its_sections(tmp_path):
     assert section(text, "Counters") == ["audits: 61"]
 
 
-def test_the_sigusr2_report_contains_the_agent_s_process_id(tmp_path):
+def test_the_sigusr2_report_contains_the_process_id(tmp_path):
+    """After the signal SIGUSR2 the agent prints a report about itself, with its process id."""
     # A process of its own: a pytest worker can have a zombie child of another test, which psutil cannot read.
     code = (
         "import os, pathlib, sys; from tests.unit.cmd import test_state_report as t; print(os.getpid());"

@@ -40,7 +40,7 @@ def test_the_storage_table_ends_with_a_total() -> None:
 
 
 def test_the_total_line_shows_unaccounted_bytes() -> None:
-    """If the rows of `stocktake ledger --storage` lack a part of the volume group, the last line shows its size."""
+    """The rows of `stocktake ledger --storage` lack 1 GiB of the volume group; the last line shows this."""
     (foot,) = shown(storage_listing(replace(REPORT, storage=REPORT.storage[:1]), None).foot)
     assert foot.endswith("unaccounted 1073741824 bytes")
 
@@ -53,13 +53,13 @@ def test_the_storage_list_can_show_a_single_owner() -> None:
 
 
 def test_the_storage_list_of_an_unknown_owner_is_an_error() -> None:
-    """`stocktake ledger --storage` has no row of the owner, and everything was read: the error message says so."""
+    """`stocktake ledger --storage` fails for an owner without storage if all storage could be read."""
     with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
         storage_listing(READ, "nobody")
 
 
 def test_the_storage_list_exits_2_if_an_owner_may_be_unread() -> None:
-    """`stocktake ledger --storage` has no row of the owner, and not all data could be read: the exit code is 2."""
+    """`stocktake ledger --storage` finds nothing for the owner, and some storage could not be read."""
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")
     assert raised.value.failure.code == 2

@@ -48,7 +48,7 @@ def test_the_variable_columns_sets_the_output_width(columns, terminal, width):
     ],
 )
 def test_colours_are_used_only_on_a_terminal(monkeypatch, environment, options, colour):
-    """NO_COLOR, `TERM=dumb` and the option `--no-color` also turn the colours off."""
+    """A command prints colours on a terminal, except with NO_COLOR, `TERM=dumb` or the option `--no-color`."""
     for name in ("TERM", "NO_COLOR", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():

@@ -38,7 +38,7 @@ def test_the_most_similar_uuid_is_suggested_for_a_typing_error():
 
 
 def test_the_error_for_an_unknown_aggregate_suggests_a_fix():
-    """The message suggests a similar UUID, or the command `nova-manage placement sync_aggregates`."""
+    """For an unknown aggregate the message suggests `nova-manage placement sync_aggregates`, or a similar UUID."""
     wanted = ResourceRequest(groups=(RequestGroup(member_of=(frozenset({A, ELSEWHERE}),)),))
     forbidden = ResourceRequest(groups=(RequestGroup(forbidden_aggregates=frozenset({A})),))
     said = (

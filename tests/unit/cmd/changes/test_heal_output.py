@@ -102,7 +102,7 @@ def test_a_heal_plan_shows_the_instance_and_age_of_a_finding() -> None:
     ],
 )
 def test_a_heal_plan_without_changes_gives_the_reason(refusals: list[HealRefusal], words: str) -> None:
-    """The reason is, for example, "the finding is younger than [heal] min_age (300 s); try again in 116 s"."""
+    """`stocktake heal` says, for example, "the finding is younger than [heal] min_age (300 s); try again in 116 s"."""
     assert nothing_because(refusals, 300.0) == words
 
 
@@ -121,7 +121,7 @@ def test_a_finding_less_than_one_second_old_is_shown_as_new(now: str, age: str) 
 
 
 def test_a_heal_plan_shows_how_long_a_finding_is_unchanged() -> None:
-    """`stocktake heal` waits until a finding has not changed for some time, so the plan shows this time."""
+    """`stocktake heal` repairs a finding only if it has not changed for some time, so the plan shows this time."""
     finding = {"state": "confirmed", "confirmed": True, "first_seen_at": "2026-11-21T10:00:00.000Z",
                "stands_since": "2026-11-21T10:05:22.000Z", "consumer_uuid": "6f0d", "id": "1"}  # fmt: skip
     scenery = Scenery(findings={ACTION["finding_id"]: finding}, now="2026-11-21T10:06:00.000Z")
@@ -160,7 +160,7 @@ def test_heal_prints_how_to_undo_a_finished_plan() -> None:
     assert not any("undo" in text for text in printed(document(ACTION, results=mixed)))
 
 
-def test_heal_prints_a_manual_repair_if_it_has_none() -> None:
+def test_heal_prints_commands_for_a_repair_by_hand() -> None:
     """`stocktake heal` cannot remove a leftover image folder, so it prints the commands that the operator can run."""
     about = {"finding_id": "99999999-1", "code": "image-leftover", "consumer_uuid": None, "waits": False}
     refused = {**about, "guard": "repairable", "why": "heal has no repair for image-leftover", "wait_s": None}

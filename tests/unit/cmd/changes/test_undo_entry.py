@@ -31,7 +31,7 @@ def test_undo_accepts_an_entry_id_or_a_unique_prefix(typed: str, found: int) -> 
     ],
 )
 def test_undo_refuses_an_unknown_or_ambiguous_entry_id(typed: str, words: str) -> None:
-    """`stocktake undo` also refuses an empty id, and the beginning of an id with fewer than 4 characters."""
+    """`stocktake undo` fails if no journal entry, or more than one, has an id that begins with the given text."""
     with pytest.raises(UsageError) as raised:
         entry_of(ENTRIES, typed)
     assert str(raised.value) == words

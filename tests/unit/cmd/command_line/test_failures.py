@@ -61,7 +61,7 @@ def test_a_failure_prints_each_problem_on_its_own_line(capsys):
 
 @pytest.mark.parametrize("words", [["audit"], ["audit", "-f", "text"], ["ledger", "-f", "csv"], ["explain", "json"]])
 def test_a_failing_command_prints_nothing_on_stdout(words, capsys):
-    """Without `-f json` the error message goes to stderr only, so that no program takes it for output."""
+    """Without `-f json` an error message goes to stderr, and stdout stays empty."""
     assert ended(run(UsageError("no")), words) == 127
     assert capsys.readouterr() == ("", "stocktake: no\n")
 

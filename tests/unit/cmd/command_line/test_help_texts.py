@@ -20,7 +20,7 @@ def test_each_command_has_a_help_text():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_help_has_a_description_examples_and_exit_codes(name):
-    """This holds for the `--help` output of each `stocktake` command."""
+    """`stocktake COMMAND --help` has a description, examples and the exit codes, for each command."""
     said = stocktake_here(*name.split(), "--help")
     assert said.code == 0
     usage, sentence, *_ = said.stdout.split("\n\n")

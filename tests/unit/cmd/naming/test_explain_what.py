@@ -22,7 +22,7 @@ def test_explain_accepts_a_resource_class_in_any_case(what):
 
 
 @pytest.mark.parametrize("what", [FINDING.finding.id, FINDING.finding.id[:8]])
-def test_explain_accepts_a_finding_s_id_or_its_beginning(what):
+def test_explain_accepts_a_finding_id_or_its_beginning(what):
     found = answer(ALL_READ, what)
     assert found.document["subject"] == "finding"
     assert [each["id"] for each in found.document["findings"]] == [FINDING.finding.id]
@@ -34,7 +34,7 @@ def test_explain_accepts_a_finding_s_id_or_its_beginning(what):
 
 
 @pytest.mark.parametrize("what", [GUEST, "web-1", "guests/scratch"])
-def test_explain_accepts_an_instance_s_uuid_or_name(what):
+def test_explain_accepts_the_uuid_or_name_of_an_instance(what):
     """`stocktake explain` accepts an instance's UUID or its name, and a volume such as guests/scratch."""
     assert answer(ALL_READ, what).document["subject"] == "consumer"
 
@@ -54,7 +54,7 @@ def test_explain_of_an_unknown_name_suggests_similar_names(what, near):
 
 
 def test_explain_exits_2_only_if_it_lacks_needed_data():
-    """`stocktake explain` exits with 0 if an unreadable data source does not matter for the answer."""
+    """`stocktake explain` exits with 2 if data for the answer are missing, and with 0 if only other data are."""
     assert answer(ALL_READ, "VCPU").code == 0
     assert answer(REPORT, "VCPU").code == 2, "the cloud's state was not read"
     unchecked = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("state",))
@@ -63,7 +63,7 @@ def test_explain_exits_2_only_if_it_lacks_needed_data():
 
 
 def test_explain_exits_2_if_a_name_may_be_in_unread_data():
-    """Nothing that was read has the name that the operator typed, and one data source could not be read."""
+    """`stocktake explain` cannot find the name that the operator typed, and some data could not be read."""
     with pytest.raises(NoDocument, match="as far as the sources could be read") as raised:
         answer(REPORT, "web-9")
     assert raised.value.failure.code == 2

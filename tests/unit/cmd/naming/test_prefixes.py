@@ -43,8 +43,8 @@ def test_an_empty_or_unrelated_text_matches_no_id():
     assert matches("", (ONE,)) == ()
 
 
-def test_a_text_is_a_uuid_s_beginning_if_it_has_8_hex_digits():
-    """The agent takes 87897f25 for the beginning of a UUID, but not 8789, because it is short, and not billing0."""
+def test_the_beginning_of_a_uuid_has_at_least_8_hex_digits():
+    """The agent takes 87897f25 for the beginning of a UUID. It does not take 8789, which is too short, or billing0."""
     assert [could_be_beginning(text) for text in ("87897f25", "87897F25-10", "8789", "web-1", "billing0")] == [
         True, True, False, False, False,
     ]  # fmt: skip
