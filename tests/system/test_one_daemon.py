@@ -20,8 +20,8 @@ def agent(tmp_path):
     agent.close()
 
 
-def test_a_second_daemon_exits_with_5_and_reports_the_pid_of_the_first_daemon(agent):
-    """It exits before it reads any source."""
+def test_a_second_daemon_on_a_host_exits_with_5(agent):
+    """The second daemon prints the pid of the running daemon and exits before it reads any source."""
     second = agent.run("--config-file", str(agent.conf))
     assert second.returncode == 5
     running = f"pid {agent.process.pid} since 20[0-9T:.-]+Z"
@@ -32,7 +32,8 @@ def test_a_second_daemon_exits_with_5_and_reports_the_pid_of_the_first_daemon(ag
     assert "placement" not in second.stderr
 
 
-def test_another_daemon_can_start_after_kill_9_of_the_daemon(agent):
+def test_a_daemon_can_start_after_kill_9_of_another(agent):
+    """The agent's lock file is left behind by SIGKILL, and the next daemon still starts."""
     first = agent.process.pid
     agent.process.send_signal(signal.SIGKILL)
     agent.process.wait()
@@ -45,7 +46,8 @@ def _logged_audits(agent):
     return {record["extra"]["audit_id"] for record in agent.records("audit done")}
 
 
-def test_a_one_shot_run_does_not_replace_the_report_of_a_running_daemon(agent):
+def test_a_once_run_keeps_a_running_daemons_report(agent):
+    """`stocktake-agent --once` replaces report.json only if no daemon is running on the host."""
     path = agent.folder / "run" / "report.json"
     once = agent.once()
     assert once.returncode == 2, once.stderr

@@ -49,7 +49,8 @@ def remembered(agent: Agent, *sightings: object) -> Path:
         ("times", 2**63),
     ],
 )
-def test_an_invalid_row_of_the_findings_file_is_skipped_and_reported(agent, name, value):
+def test_an_invalid_row_in_findings_json_is_skipped(agent, name, value):
+    """The agent uses the other rows, keeps a copy of the file, and `stocktake status` shows which row is invalid."""
     path = remembered(agent, RIVAL, {**RIVAL, "id": "other", name: value})
     before = path.read_text()
     ended = agent.once()
@@ -68,7 +69,8 @@ def test_an_invalid_row_of_the_findings_file_is_skipped_and_reported(agent, name
 
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives folders to another group")
-def test_only_owner_and_group_can_read_the_files_of_the_agent(agent):
+def test_only_owner_and_group_can_read_the_agents_files(agent):
+    """After an audit, report.json and findings.json have mode 0640 and the group of their folder."""
     run, state = agent.folder / "run", agent.folder / "state"
     run.mkdir()
     for folder in (run, state):

@@ -64,7 +64,8 @@ def whole_answer(connection) -> dict:
     return json.loads(received)
 
 
-def test_lvm_facts_of_an_agent_without_privileges_equal_those_of_root(own: ProbeSocket, tmp_path) -> None:
+def test_an_agent_without_root_reads_lvm_through_the_probe(own: ProbeSocket, tmp_path) -> None:
+    """The root helper stocktake-probe gives an unprivileged agent the same LVM facts that root reads directly."""
     with contextlib.closing(rigs.make_group(tmp_path, "vg0")) as group:
         rigs.lay_out(group, every_kind())
         own.serve((*WITH_THE_UNITS_CAPABILITIES, *own.probe()), group.environment)
@@ -75,7 +76,8 @@ def test_lvm_facts_of_an_agent_without_privileges_equal_those_of_root(own: Probe
         assert as_nobody(lambda: by_itself.read(Deadline.after(30.0))).startswith("Source")
 
 
-def test_a_caller_that_is_neither_root_nor_the_configured_user_is_refused(own: ProbeSocket) -> None:
+def test_the_probe_refuses_a_caller_with_another_user_id(own: ProbeSocket) -> None:
+    """The root helper stocktake-probe answers only root and the configured user."""
     own.configure(user="no-such-user")
     own.serve()
     answer = as_nobody(lambda: through(own))
@@ -83,7 +85,8 @@ def test_a_caller_that_is_neither_root_nor_the_configured_user_is_refused(own: P
     assert answer.endswith("refused: the caller has the user id 65534 and is neither root nor the user 'no-such-user'")
 
 
-def test_a_caller_that_may_not_open_the_socket_gets_permission_denied(own: ProbeSocket) -> None:
+def test_a_closed_probe_socket_gives_permission_denied(own: ProbeSocket) -> None:
+    """An agent without the right to open the probe's socket reports "Permission denied" for its LVM read."""
     own.serve()
     os.chmod(own.path, 0o660)
     answer = as_nobody(lambda: through(own))
@@ -91,7 +94,8 @@ def test_a_caller_that_may_not_open_the_socket_gets_permission_denied(own: Probe
     assert answer.endswith("cannot be reached: Permission denied")
 
 
-def test_a_configuration_file_that_others_may_write_is_refused(own: ProbeSocket) -> None:
+def test_the_probe_refuses_a_world_writable_config_file(own: ProbeSocket) -> None:
+    """The root helper stocktake-probe trusts its configuration file only if no other user than root may write to it."""
     own.conf.chmod(0o666)
     own.serve()
     with pytest.raises(SourceDenied, match="a user other than root may write"):
@@ -108,14 +112,16 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("sent", "why"), BROKEN.values(), ids=BROKEN)
-def test_the_probe_refuses_a_request_that_breaks_the_protocol(served: ProbeSocket, sent: bytes, why: str) -> None:
+def test_the_probe_refuses_an_invalid_request(served: ProbeSocket, sent: bytes, why: str) -> None:
+    """The root helper stocktake-probe refuses unknown verbs, extra keys, incomplete lines and too long requests."""
     with served.connection() as connection:
         connection.sendall(sent)
         connection.shutdown(1)
         assert why in whole_answer(connection)["refused"]
 
 
-def test_the_probe_stops_reading_a_request_that_is_longer_than_4_kib(served: ProbeSocket) -> None:
+def test_the_probe_stops_reading_an_endless_request(served: ProbeSocket) -> None:
+    """The root helper stocktake-probe refuses a request over 4096 bytes long before the caller has sent 1 GiB."""
     piece, sent = b"x" * (1 << 20), 0
     with served.connection() as connection:
         try:
@@ -140,14 +146,14 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize(("body", "why"), NONSENSE.values(), ids=NONSENSE)
-def test_the_lvm_read_fails_if_stocktake_probe_gives_no_valid_answer(own: ProbeSocket, body: str, why: str) -> None:
-    """A program that sends nonsense, or hangs, answers in place of the probe."""
+def test_an_lvm_read_fails_if_the_probe_answers_nonsense(own: ProbeSocket, body: str, why: str) -> None:
+    """The probe sends nonsense, too much, too little or nothing; the agent reports why its LVM read failed."""
     own.serve(("sh", "-c", f"read -r line; {body}"))
     with pytest.raises(SourceUnavailable, match=why):
         through(own, deadline_s=1.5 if "time" in why else 30.0)
 
 
-def test_the_lvm_read_fails_if_no_server_listens_on_the_probe_socket(own: ProbeSocket) -> None:
+def test_an_lvm_read_fails_if_the_probe_socket_is_missing(own: ProbeSocket) -> None:
     with pytest.raises(SourceUnavailable, match="cannot be reached: No such file or directory"):
         through(own)
 
@@ -157,10 +163,11 @@ def test_the_lvm_read_fails_if_no_server_listens_on_the_probe_socket(own: ProbeS
     [(signal.SIGKILL, 30.0, "without an answer"), (signal.SIGSTOP, 6.0, "did not answer in time")],
     ids=["killed", "frozen"],
 )
-def test_a_killed_or_frozen_probe_makes_only_one_lvm_read_fail(
-    own: ProbeSocket, tmp_path, number, deadline_s, why
-) -> None:
-    """lvm2 is a script that waits, so that the signal meets the probe in the middle of its work."""
+def test_a_killed_or_frozen_probe_fails_only_one_lvm_read(own: ProbeSocket, tmp_path, number, deadline_s, why) -> None:
+    """A probe process is killed or frozen while lvm2 runs.
+
+    The agent's next LVM read gets an answer from a new probe process.
+    """
     asked = own.folder / "asked"
     hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {asked}.new; mv {asked}.new {asked}; exec sleep 60")
     own.serve(environment={"PATH": f"{hold.parent}:/usr/bin:/bin"})
@@ -182,7 +189,11 @@ def test_a_killed_or_frozen_probe_makes_only_one_lvm_read_fail(
         assert [found.name for found in through(own).groups] == ["vg0"]
 
 
-def test_the_probe_reports_that_lvm2_hangs_and_leaves_no_process_running(own: ProbeSocket, tmp_path) -> None:
+def test_the_probe_kills_an_lvm_command_that_hangs(own: ProbeSocket, tmp_path) -> None:
+    """The command `vgs` does not end before the deadline.
+
+    The probe kills it and reports its error output to the agent.
+    """
     hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {own.folder}/pid; echo stuck >&2; exec sleep 60")
     own.serve(environment={"PATH": f"{hold.parent}:/usr/bin:/bin"})
     with pytest.raises(SourceUnavailable, match=r"vgs did not answer within 6.0 s and was killed.*stuck"):
@@ -211,9 +222,8 @@ def without_times(value):
     return [without_times(inner) for inner in value] if isinstance(value, list) else value
 
 
-def test_an_agent_without_root_reports_the_same_as_root_apart_from_timestamps(
-    own: ProbeSocket, tmp_path, placement, monkeypatch
-):
+def test_an_agent_without_root_reports_the_same_as_root(own: ProbeSocket, tmp_path, placement, monkeypatch):
+    """An unprivileged agent reads storage through the root helper; only times and ids differ from root's report."""
     # A file system of its own: the free space of the host's own file system changes all the time.
     with (
         contextlib.closing(Mounts()) as mounts,
@@ -236,8 +246,8 @@ def test_an_agent_without_root_reports_the_same_as_root_apart_from_timestamps(
         assert [pair for pair in zip(ours, roots, strict=True) if pair[0] != pair[1]] == []
 
 
-def test_an_invalid_answer_of_the_root_helper_makes_images_and_lvm_unavailable(own: ProbeSocket, tmp_path, placement):
-    """The probe is the agent's helper that runs as root. The inventories in Placement stay the same."""
+def test_an_invalid_probe_answer_keeps_the_inventories(own: ProbeSocket, tmp_path, placement):
+    """If the probe answers nonsense, the agent reports images and lvm as unavailable. Placement's inventories stay."""
     with contextlib.closing(rigs.make_group(tmp_path, "vg0", 8 << 30)) as group:
         uuid = new_uuid()
         agent = OnceAgent(own, "a", placement.server.url, uuid=uuid, owner=NOBODY, probe=f"probe_socket = {own.path}")
@@ -264,7 +274,11 @@ def test_an_invalid_answer_of_the_root_helper_makes_images_and_lvm_unavailable(o
         assert audit() == (before, inventories)
 
 
-def test_an_agent_without_root_reads_protected_disk_files_through_the_probe(own: ProbeSocket, placement, tmp_path):
+def test_the_probe_measures_disk_files_only_root_may_read(own: ProbeSocket, placement, tmp_path):
+    """An unprivileged agent with stocktake-probe reports the same about disk files as root.
+
+    Without the probe it gets EACCES.
+    """
     with contextlib.closing(Mounts()) as mounts:
         folder = own.folder / "instances"
         mounts.tmpfs(folder, 64)
@@ -292,16 +306,16 @@ def test_an_agent_without_root_reads_protected_disk_files_through_the_probe(own:
         assert "EACCES" in json.dumps(as_nobody(alone.once, first=creator.once))
 
 
-def test_the_probe_measures_only_disks_that_libvirt_listed(own: ProbeSocket):
-    """The probe is the helper that runs as root and measures storage for the agent."""
+def test_the_probe_measures_only_disks_that_libvirt_lists(own: ProbeSocket):
+    """stocktake-probe runs as root; it refuses to measure a file that is not the disk of a libvirt domain."""
     own.serve()
     disk = GuestFile(path="/srv/guest/disk", format="qcow2")
     with pytest.raises(SourceUnavailable, match="did not measure /srv/guest/disk: libvirt did not name this disk"):
         ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
 
 
-def test_the_root_helper_measures_only_the_instances_folder_if_libvirt_is_down(own: ProbeSocket):
-    """The probe is the helper that runs as root and measures storage for the agent."""
+def test_the_probe_measures_no_disk_if_libvirt_is_down(own: ProbeSocket):
+    """The root helper stocktake-probe then still measures nova's instances folder."""
     own.configure(uri="test:///nowhere.xml")
     own.serve()
     assert len(ProbeMeter(own.path).measure(frozenset(), lambda _path: None).image_stores) == 1
@@ -310,7 +324,8 @@ def test_the_root_helper_measures_only_the_instances_folder_if_libvirt_is_down(o
         ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
 
 
-def test_a_libvirt_uri_that_starts_a_program_is_refused(own: ProbeSocket):
+def test_the_probe_refuses_a_libvirt_uri_with_a_command(own: ProbeSocket):
+    """A libvirt URI with `command=` would let the root helper stocktake-probe start a program."""
     own.configure(uri="qemu+ext:///system?command=/bin/true")
     own.serve()
     with pytest.raises(SourceDenied, match="does not lead to a socket of this host"):

@@ -109,7 +109,8 @@ def daemon(tmp_path):
     daemon.close()
 
 
-def test_the_daemon_sends_ready_to_systemd_after_the_first_audit(daemon):
+def test_the_daemon_sends_ready_after_the_first_audit(daemon):
+    """The agent's daemon tells systemd READY=1, with the audit's outcome as the status."""
     daemon.start()
     daemon.until_told("READY=1")
     assert daemon.lines[3:6] == ["events started", "audit start-up label=None depth=economical", "report clean"]
@@ -119,7 +120,8 @@ def test_the_daemon_sends_ready_to_systemd_after_the_first_audit(daemon):
     daemon.until_line("audit signal: USR1 label=None depth=economical")
 
 
-def test_the_daemon_sends_no_ready_to_systemd_before_the_first_audit_ends(daemon):
+def test_the_daemon_sends_no_ready_during_the_first_audit(daemon):
+    """While the agent's first audit runs, systemd gets WATCHDOG=1 from the daemon; READY=1 follows after the audit."""
     goal = daemon.options.with_name("goal")
     daemon.start("audit start-up", until=str(goal))
     daemon.until_told("WATCHDOG=1")
@@ -129,13 +131,15 @@ def test_the_daemon_sends_no_ready_to_systemd_before_the_first_audit_ends(daemon
     daemon.until_told("READY=1")
 
 
-def test_the_daemon_reports_ready_after_a_timeout_if_the_first_audit_is_slow(daemon):
+def test_the_daemon_sends_ready_if_the_first_audit_is_slow(daemon):
+    """After a timeout the daemon sends READY=1 to systemd although the first audit is still running."""
     daemon.start("audit start-up", audit_s=ENDLESS_S, ready_after_s=0.5)
     daemon.until_told("READY=1\nSTATUS=first audit runs")
     assert "report clean" not in daemon.lines
 
 
-def test_sigterm_makes_an_idle_daemon_stop_its_components_and_exit_with_0(daemon):
+def test_sigterm_ends_an_idle_daemon_with_exit_code_0(daemon):
+    """Before it exits, the daemon stops its event listener and sends STOPPING=1 to systemd."""
     daemon.start(graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
@@ -149,35 +153,40 @@ def test_sigint_ends_an_idle_daemon_with_exit_code_0(daemon):
     assert daemon.ended() == 0
 
 
-def test_sigterm_cancels_a_running_audit_at_its_next_check(daemon):
+def test_sigterm_cancels_a_running_audit(daemon):
+    """The daemon's audit ends early, at its next check for a cancellation, and the daemon exits with 0."""
     daemon.start("audit start-up", audit_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "audit cancelled" in daemon.lines
 
 
-def test_the_daemon_waits_for_an_uncancellable_audit_after_sigterm(daemon):
+def test_after_sigterm_an_audit_may_run_to_its_end(daemon):
+    """An audit that ignores its cancellation runs to its end within the graceful stop time; then the daemon exits."""
     daemon.start("audit start-up", audit_s=1.0, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "report clean" in daemon.lines
 
 
-def test_sigterm_during_a_pause_of_an_audit_cancels_the_audit(daemon):
+def test_sigterm_cancels_an_audit_that_pauses(daemon):
+    """The daemon's audit is waiting when SIGTERM arrives; the audit is cancelled and the daemon exits with 0."""
     daemon.start("audit start-up", pause_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
     assert "audit cancelled" in daemon.lines
 
 
-def test_the_daemon_exits_with_1_if_its_stop_exceeds_the_timeout(daemon):
+def test_the_daemon_exits_with_1_if_its_stop_takes_too_long(daemon):
+    """After SIGTERM an audit runs longer than the graceful stop time; the daemon logs "agent stop incomplete"."""
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=0.3)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 1
     assert "agent stop incomplete" in daemon.log()
 
 
-def test_a_slow_stop_ignores_a_second_sigterm_but_sigint_ends_the_daemon(daemon):
+def test_sigint_ends_a_daemon_that_is_slow_to_stop(daemon):
+    """A second SIGTERM does not end a daemon that waits for its audit; SIGINT ends the daemon with exit code 1."""
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     daemon.until_line("events stopped")
@@ -188,7 +197,8 @@ def test_a_slow_stop_ignores_a_second_sigterm_but_sigint_ends_the_daemon(daemon)
     assert daemon.ended() == 1
 
 
-def test_sighup_reloads_the_settings_and_clears_caches(daemon):
+def test_sighup_reloads_the_settings_and_clears_the_caches(daemon):
+    """The daemon keeps running, tells systemd RELOADING=1 and then READY=1, and audits with the new settings."""
     daemon.start(label="old")
     daemon.until_told("READY=1")
     daemon.set(label="new", interval_s=0.05)
@@ -220,7 +230,8 @@ def test_sighup_during_an_audit_takes_effect_after_the_audit(daemon):
     ]  # fmt: skip
 
 
-def test_sighup_keeps_the_old_settings_if_the_new_config_file_is_invalid(daemon):
+def test_sighup_with_an_invalid_config_keeps_the_old_settings(daemon):
+    """The daemon logs "reload refused, old configuration kept" and continues to run."""
     daemon.start(label="old")
     daemon.until_told("READY=1")
     daemon.options.write_text("{ not json")
@@ -233,7 +244,8 @@ def test_sighup_keeps_the_old_settings_if_the_new_config_file_is_invalid(daemon)
     assert "Traceback" not in daemon.log()
 
 
-def test_sigusr2_makes_the_daemon_write_a_report_about_its_own_state(daemon):
+def test_sigusr2_makes_the_daemon_dump_its_own_state(daemon):
+    """The daemon writes a report about itself, for example whether it is healthy, and keeps running."""
     daemon.start()
     daemon.send(signal.SIGUSR2)
     daemon.until_line("dump waiting=() healthy=True")
@@ -241,7 +253,8 @@ def test_sigusr2_makes_the_daemon_write_a_report_about_its_own_state(daemon):
     assert daemon.ended() == 0
 
 
-def test_an_exception_in_an_audit_is_logged_and_the_next_audit_runs(daemon):
+def test_the_daemon_survives_an_exception_in_an_audit(daemon):
+    """A bug raises an exception in an audit: the daemon logs the traceback, and its next audit runs."""
     daemon.start("report crashed", error="crash")
     daemon.set()
     daemon.send(signal.SIGHUP)
@@ -252,7 +265,8 @@ def test_an_exception_in_an_audit_is_logged_and_the_next_audit_runs(daemon):
     assert daemon.ended() == 0
 
 
-def test_the_daemon_exits_with_78_on_a_configuration_error_in_an_audit(daemon):
+def test_a_configuration_error_ends_the_daemon_with_78(daemon):
+    """The error shows itself only when an audit runs; 78 is the exit code for an invalid configuration."""
     daemon.start(None, error="config")
     assert daemon.ended() == 78
     assert "report unreadable" in daemon.lines
@@ -270,14 +284,15 @@ def test_the_daemon_exits_with_1_after_a_failed_start(daemon):
     assert "agent start failed" in daemon.log()
 
 
-def test_sigterm_during_start_ends_the_daemon_with_code_0(daemon):
+def test_sigterm_during_start_ends_the_daemon_with_0(daemon):
     """SIGTERM arrives just before the daemon enters its main loop; the exit code is still 0."""
     daemon.start(None, term_before_start=True)
     assert daemon.ended() == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
-def test_sighup_and_sigusr_during_start_do_not_end_the_daemon(daemon, number):
+def test_sighup_or_sigusr_during_start_does_not_end_the_daemon(daemon, number):
+    """The daemon gets SIGHUP, SIGUSR1 or SIGUSR2 before its first audit, and still runs this audit."""
     daemon.start("handlers installed")
     daemon.send(number)
     daemon.until_line("report clean")
@@ -285,13 +300,15 @@ def test_sighup_and_sigusr_during_start_do_not_end_the_daemon(daemon, number):
     assert daemon.ended() == 0
 
 
-def test_systemd_variables_are_not_inherited_by_child_processes(daemon):
+def test_child_processes_do_not_inherit_systemd_variables(daemon):
+    """The daemon itself uses NOTIFY_SOCKET; the programs that it starts do not see the variable."""
     daemon.start()
     assert f"pid {daemon.process.pid} notify=True" in daemon.lines
     assert "children False" in daemon.lines
 
 
-def test_the_watchdog_message_is_no_longer_sent_after_three_missed_deadlines(daemon):
+def test_the_watchdog_message_stops_after_three_misses(daemon):
+    """After three missed deadlines the daemon sends systemd no more WATCHDOG=1. After two it still does."""
     daemon.start()
     daemon.until_told("WATCHDOG=1", count=3)
     daemon.set(misses=2)

@@ -98,7 +98,8 @@ def assert_no_secret_in(written, host):
     assert [text for text in written if MARK in text] == []
 
 
-def test_neither_the_daemon_nor_any_command_writes_a_secret(tmp_path):
+def test_the_daemon_and_the_commands_write_no_secret(tmp_path):
+    """Passwords from the configuration are not in any log, report, metrics page or output, even with debug = true."""
     host = host_without_servers(tmp_path, "password")
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -117,14 +118,16 @@ def test_neither_the_daemon_nor_any_command_writes_a_secret(tmp_path):
 
 
 @pytest.mark.parametrize("auth_type", ["v3applicationcredential", "v3token"])
-def test_the_agent_prints_no_secret_of_an_application_credential_or_a_token(tmp_path, auth_type):
+def test_the_agent_prints_no_keystone_secret_or_token(tmp_path, auth_type):
+    """The secret of an application credential or a token is in none of the agent's files, logs and outputs."""
     host = host_without_servers(tmp_path, auth_type)
     ended = host.agent("--once")
     shown = host.stocktake("config", "show", "-f", "json")
     assert_no_secret_in([ended.stdout, ended.stderr, shown.stdout], host)
 
 
-def test_a_daemon_listens_only_on_its_unix_socket_if_no_metrics_are_configured(tmp_path):
+def test_a_daemon_without_metrics_opens_no_tcp_port(tmp_path):
+    """If no [metrics] uri is configured, the daemon listens only on its unix socket health.sock."""
     host = host_without_servers(tmp_path, "password")
     host.configure({"metrics": {"uri": None, "textfile": None}})
     with host.daemon() as daemon:

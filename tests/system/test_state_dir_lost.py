@@ -66,7 +66,8 @@ LOSSES = pytest.mark.parametrize("lose", [read_only, fill])
 
 
 @LOSSES
-def test_the_agent_exits_with_75_if_state_dir_cannot_store_its_new_uuid(agent, state, lose):
+def test_the_agent_exits_with_75_if_it_cannot_store_its_uuid(agent, state, lose):
+    """On its first start the state directory is read-only or full. The agent starts once it can write there again."""
     lose(state)
     for arguments in ((), ("--once",)):
         ended = agent.run("--config-file", str(agent.conf), *arguments)
@@ -96,8 +97,8 @@ def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
 
 
 @LOSSES
-def test_the_daemon_publishes_inventory_if_state_dir_cannot_be_written(host, state, placement, lose):
-    """The report has a note that says so."""
+def test_inventory_is_published_without_a_writable_state_dir(host, state, placement, lose):
+    """The daemon writes inventory to Placement although state_dir is read-only or full; its report has a note."""
     lose(state)
     with host.daemon() as daemon:
         report = daemon.first_audit()
@@ -111,8 +112,8 @@ def test_the_daemon_publishes_inventory_if_state_dir_cannot_be_written(host, sta
     assert f"note: {note}" in host.stocktake("status").stdout
 
 
-def test_the_daemon_publishes_inventory_if_state_dir_cannot_be_created(host, placement):
-    """The state directory cannot be made: in /proc even root gets ENOENT, as it would if a parent's mount were lost."""
+def test_inventory_is_published_if_state_dir_cannot_be_made(host, placement):
+    """The daemon cannot create its state directory, and still writes its inventory to Placement."""
     host.configure({"agent": {"state_dir": "/proc/state/stocktake"}})
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -125,7 +126,11 @@ def reserved(placement: Rest, host: AgentHost) -> int:
     return int(placement.inventories(host.provider_uuid)["MEMORY_MB"]["reserved"])
 
 
-def test_the_daemon_publishes_new_inventory_after_state_dir_turns_read_only(host, state, placement):
+def test_inventory_is_published_after_state_dir_turns_read_only(host, state, placement):
+    """A running daemon still publishes reloaded settings.
+
+    Its report has a note until state_dir can be written again.
+    """
     with host.daemon() as daemon:
         daemon.first_audit()
         read_only(state)

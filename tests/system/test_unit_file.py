@@ -42,6 +42,7 @@ def service() -> configparser.SectionProxy:
 
 @NEEDS_ANALYZE
 def test_systemd_analyze_accepts_every_line_of_the_unit(unit):
+    """`systemd-analyze verify` prints nothing about stocktake-agent.service."""
     answer = analyze("verify", "--recursive-errors=no", str(unit))
     # systemd only prints that it ignores a value it does not understand: any line about the unit is a failure.
     assert [line for line in (answer.stdout + answer.stderr).splitlines() if UNIT.name in line] == []
@@ -49,14 +50,16 @@ def test_systemd_analyze_accepts_every_line_of_the_unit(unit):
 
 
 @NEEDS_ANALYZE
-def test_systemd_analyze_reports_an_invalid_line_of_the_unit(unit):
+def test_systemd_analyze_finds_an_invalid_line_in_the_unit(unit):
+    """With WatchdogSec=often in stocktake-agent.service, `systemd-analyze verify` prints a complaint."""
     unit.write_text(unit.read_text().replace("WatchdogSec=60", "WatchdogSec=often"))
     answer = analyze("verify", "--recursive-errors=no", str(unit))
     assert f"{UNIT.name}:" in answer.stdout + answer.stderr
 
 
 @NEEDS_ANALYZE
-def test_the_unit_passes_systemd_analyze_security_with_threshold_30(unit):
+def test_the_unit_passes_systemd_analyze_security(unit):
+    """stocktake-agent.service passes `systemd-analyze security --threshold=30`, a check of its sandboxing."""
     answer = analyze("security", "--offline=true", "--threshold=30", str(unit))
     assert answer.returncode == 0, answer.stdout[-300:] + answer.stderr
 
@@ -78,18 +81,21 @@ def units(tmp_path) -> pathlib.Path:
 
 
 @NEEDS_ANALYZE
-def test_the_exposure_score_of_the_agent_in_systemd_analyze_is_at_most_1_5(units):
+def test_the_agents_unit_has_an_exposure_of_at_most_1_5(units):
+    """`systemd-analyze security` rates the agent's unit together with the drop-in for an agent without privileges."""
     assert exposure(units, UNIT.name) <= 1.5
 
 
 @NEEDS_ANALYZE
-def test_systemd_analyze_gives_the_probe_an_exposure_of_at_most_4(units):
+def test_the_probes_unit_has_an_exposure_of_at_most_4(units):
+    """`systemd-analyze security` rates the unit of stocktake-probe, the helper that runs as root."""
     assert exposure(units, "stocktake-probe@.service") <= 4
 
 
 @NEEDS_ANALYZE
 @pytest.mark.parametrize("name", ["stocktake-probe@.service", "stocktake-probe.socket", UNIT.name])
-def test_systemd_analyze_reports_no_problem_in_the_unit_files_of_stocktake(units, tmp_path, name):
+def test_systemd_analyze_accepts_all_units_and_the_drop_in(units, tmp_path, name):
+    """`systemd-analyze verify` prints no problem for the agent's unit, its drop-in, and the probe's two units."""
     for path in units.glob("*.service"):
         path.write_text(re.sub(r"/usr/bin/stocktake-\w+", "/bin/true", path.read_text()))
     answer = analyze("verify", "--recursive-errors=no", str(units / name.replace("@.", "@1.")))
@@ -97,7 +103,8 @@ def test_systemd_analyze_reports_no_problem_in_the_unit_files_of_stocktake(units
     assert [line for line in lines if "stocktake" in line or "unprivileged" in line] == []
 
 
-def test_the_systemd_drop_in_file_removes_every_capability_of_the_agent():
+def test_the_drop_in_removes_every_capability_of_the_agent():
+    """The systemd drop-in unprivileged.conf runs the agent as the user stocktake."""
     lines = (ROOT / "systemd" / "unprivileged.conf").read_text().splitlines()
     # An empty value clears the list of the unit.
     assert {"User=stocktake", "CapabilityBoundingSet=", "PrivateDevices=yes"} <= set(lines)
@@ -106,12 +113,14 @@ def test_the_systemd_drop_in_file_removes_every_capability_of_the_agent():
     assert "libvirt" not in "".join(line for line in lines if line.startswith(("SupplementaryGroups", "Group")))
 
 
-def test_the_probe_socket_admits_only_root_and_the_group_of_the_agent():
+def test_the_probe_socket_admits_only_root_and_the_agents_group():
+    """The file stocktake-probe.socket sets the owner root, the group stocktake and the mode 0660."""
     lines = set((ROOT / "systemd" / "stocktake-probe.socket").read_text().splitlines())
     assert {"SocketUser=root", "SocketGroup=stocktake", "SocketMode=0660", "Accept=yes"} <= lines
 
 
-def test_the_probe_service_runs_with_few_privileges_and_without_a_network():
+def test_the_probe_service_has_few_privileges_and_no_network():
+    """The unit stocktake-probe@.service keeps two capabilities and limits run time, tasks and memory."""
     lines = set((ROOT / "systemd" / "stocktake-probe@.service").read_text().splitlines())
     assert {
         "CapabilityBoundingSet=CAP_SYS_ADMIN CAP_DAC_READ_SEARCH",
@@ -123,27 +132,30 @@ def test_the_probe_service_runs_with_few_privileges_and_without_a_network():
     } <= lines
 
 
-def test_the_timeouts_in_the_systemd_unit_exceed_the_timeouts_of_the_agent(service):
+def test_the_systemd_timeouts_exceed_the_agents_timeouts(service):
+    """TimeoutStopSec exceeds graceful_shutdown_timeout, so systemd does not kill an agent that is still stopping."""
     (graceful,) = (opt.default for opt in OPTS if opt.dest == "graceful_shutdown_timeout")
     assert int(service["TimeoutStopSec"]) > graceful
     assert int(service["TimeoutStartSec"]) > READY_AFTER_S
     assert int(service["WatchdogSec"]) >= 10
 
 
-def test_systemd_does_not_restart_the_service_after_exit_5_or_78(service):
-    """The service also requires no other unit."""
+def test_systemd_does_not_restart_the_agent_after_exit_5_or_78(service):
+    """Exit code 5 means that another agent runs, and 78 that the configuration is invalid."""
     text = UNIT.read_text()
     assert "Requires=" not in text
     assert "BindsTo=" not in text
     assert (service["Type"], service["RestartPreventExitStatus"]) == ("notify", "5 78")
 
 
-def test_the_unit_restarts_on_failure_without_a_start_limit(service):
+def test_systemd_restarts_a_failed_agent_without_a_limit(service):
+    """The unit has Restart=on-failure and StartLimitIntervalSec=0."""
     assert (service["Restart"], service["RestartSec"]) == ("on-failure", "5")
     assert "\nStartLimitIntervalSec=0\n" in UNIT.read_text().partition("[Service]")[0]
 
 
-def test_the_unit_limits_memory_and_tasks_and_disables_core_dumps(service):
+def test_the_unit_limits_the_agents_memory_and_tasks(service):
+    """The agent's systemd unit also disables core dumps."""
     mib = {"M": 1, "G": 1024}
     memory = int(service["MemoryMax"][:-1]) * mib[service["MemoryMax"][-1]]
     # More than the agent and its largest command need, less than a hypervisor reserves for itself.
@@ -155,12 +167,16 @@ def test_the_unit_limits_memory_and_tasks_and_disables_core_dumps(service):
 
 
 @pytest.mark.parametrize("option", ["PrivateDevices", "PrivateUsers", "ProtectClock", "DeviceAllow", "DynamicUser"])
-def test_the_systemd_unit_sets_no_option_that_hides_block_devices(service, option):
+def test_the_unit_does_not_hide_block_devices_from_the_agent(service, option):
+    """The agent's systemd unit does not set PrivateDevices, PrivateUsers, ProtectClock, DeviceAllow or DynamicUser."""
     assert option not in service
 
 
-def test_the_readme_commands_install_the_agent_that_the_systemd_unit_starts(tmp_path):
-    """Run the README's block with other folders, and without pip and systemd."""
+def test_the_readme_commands_install_agent_and_unit(tmp_path):
+    """After the README's install commands, the systemd unit starts the installed agent.
+
+    The test skips pip and systemd.
+    """
     (block,) = re.findall(r"## Install it.*?```console\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     commands = [text.replace("\\\n", " ") for text in re.split(r"^# ", block, flags=re.MULTILINE) if text]
     venv = tmp_path / "opt/stocktake"
