@@ -83,7 +83,8 @@ def memory(world, audits=1):
     return AuditMemory(identity=identity, node_name=NODE, history=history_after(audits, world))
 
 
-def test_an_audit_writes_inventories_before_node_records_and_before_deletions():
+def test_inventories_are_written_before_node_records():
+    """The agent writes to Placement first, then to nova's compute node records, and deletes orphaned records last."""
     outside = Outside()
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == ["PutInventories", "PutTraits", "SaveComputeNode", "DeleteComputeNode", "DeleteProvider"]
@@ -91,7 +92,8 @@ def test_an_audit_writes_inventories_before_node_records_and_before_deletions():
     assert (acted.error, acted.published) == (None, True)
 
 
-def test_s69_an_orphaned_provider_is_kept_if_nova_refuses_to_delete_its_node():
+def test_s69_a_provider_is_kept_if_nova_keeps_its_node():
+    """Nova refuses to delete an orphaned compute node, so the agent does not delete its provider in Placement."""
     outside = Outside(DeleteComputeNode=RecordRefused("nova refuses: ConstraintNotMet"))
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert "DeleteProvider" not in outside.asked
@@ -105,7 +107,8 @@ def test_s69_an_orphaned_provider_is_kept_if_nova_refuses_to_delete_its_node():
     [(conductor(), CreateComputeNode), (with_record(stored(memory_mib=1)), SaveComputeNode)],
     ids=["s63", "s66"],
 )
-def test_s63_s66_the_next_audit_retries_a_compute_node_write_that_failed(state, kind, trouble):
+def test_s63_s66_a_failed_compute_node_write_is_retried(state, kind, trouble):
+    """Creating or saving a compute node record in nova fails; the agent's next audit writes the record."""
     world = snapshot(nova=state, libvirt=about())
     outside = Outside(**{kind.__name__: trouble})
     first = decide_and_act(task(outside), memory(world), world)
@@ -115,14 +118,16 @@ def test_s63_s66_the_next_audit_retries_a_compute_node_write_that_failed(state, 
     assert (second.error, outside.asked.count(kind.__name__)) == (None, 1)
 
 
-def test_an_audit_writes_no_compute_node_record_after_a_failed_inventory_write():
+def test_a_failed_inventory_write_stops_all_later_writes():
+    """Placement does not answer the inventory write, so the agent leaves nova's compute node records alone."""
     outside = Outside(PutInventories=PlacementUnavailable("no answer"))
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == []
     assert isinstance(acted.error, PlacementUnavailable)
 
 
-def test_the_audit_reports_that_placement_refused_to_remove_a_provider():
+def test_a_refused_provider_deletion_is_reported():
+    """Placement keeps an orphaned provider that has allocations; the agent reports a finding `write-refused`."""
     outside = Outside(DeleteProvider=ProviderInUse("has allocations", status=409))
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert [refused.write for refused in acted.refused] == [DeleteProvider(provider_uuid=OLD.uuid)]
@@ -132,7 +137,8 @@ def test_the_audit_reports_that_placement_refused_to_remove_a_provider():
 @pytest.mark.parametrize(
     "how", [{"publish": Publish.NEVER}, {"settings": settings(role=Role.OBSERVER)}], ids=["dry run", "observer"]
 )
-def test_a_dry_run_and_an_agent_that_only_observes_write_nothing(how):
+def test_a_dry_run_or_an_observer_writes_nothing(how):
+    """The role observer only reads, and so does an audit that may not publish: neither writes to Placement or nova."""
     outside = Outside()
     assert decide_and_act(task(outside, **how), memory(ORPHANED), ORPHANED).done == ()
     assert outside.asked == []

@@ -58,7 +58,8 @@ def fully_read(world: Snapshot) -> Snapshot:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED.keys() - OF_THEIR_OWN))
-def test_a_finding_becomes_unknown_only_if_one_of_its_sources_could_not_be_read(code):
+def test_a_finding_becomes_unknown_if_its_source_is_lost(code):
+    """A reported finding is neither ended nor new while a source that it depends on cannot be read."""
     losses = 0
     for make in PLANTED[code]:
         planted = make()
@@ -97,7 +98,8 @@ def finding_of(code: str, **about: object):
     return dataclasses.replace(found, **about)
 
 
-def test_a_leak_finding_needs_no_libvirt_data_after_its_allocation_is_gone():
+def test_a_leak_finding_can_end_without_libvirt():
+    """A finding `allocation-leaked` can end while libvirt cannot be read, if its allocation is gone from Placement."""
     leaked = finding_of("allocation-leaked")
     blind = facts.without(fully_read(PLANTED["allocation-leaked"][0]().world), LIBVIRT)
     assert checks(blind).missing(leaked) == (LIBVIRT,)
@@ -106,7 +108,8 @@ def test_a_leak_finding_needs_no_libvirt_data_after_its_allocation_is_gone():
     assert checks(freed).missing(leaked) == ()
 
 
-def test_findings_about_valid_guests_can_be_checked_despite_an_unparsable_guest():
+def test_an_unreadable_guest_blocks_only_its_own_findings():
+    """The agent cannot parse one libvirt domain: a finding about this guest is unknown, and others can be checked."""
     odd = OddDomain(uuid=facts.uuid("i1"), name="i1", reason="no name")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), odd_domains=(odd,)))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -114,7 +117,8 @@ def test_findings_about_valid_guests_can_be_checked_despite_an_unparsable_guest(
     assert checks(world).missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_findings_about_valid_nova_rows_can_be_checked_despite_an_invalid_row():
+def test_an_invalid_nova_row_blocks_only_its_own_findings():
+    """The agent cannot parse one instance's row in nova's database; findings about other consumers can be checked."""
     state = dataclasses.replace(facts.state(), unreadable=(f"instance {facts.uuid('i1')}: no vm_state",))
     found = checks(facts.snapshot(nova=state))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -122,7 +126,8 @@ def test_findings_about_valid_nova_rows_can_be_checked_despite_an_invalid_row():
     assert found.missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_findings_about_files_in_an_unreadable_folder_are_unknown():
+def test_findings_in_an_unreadable_folder_are_unknown():
+    """A finding about a file is neither ended nor confirmed while the agent has no permission to read its folder."""
     files = dataclasses.replace(facts.filesystem(16), unread=(("/srv/nova", "Permission denied"),))
     found = checks(facts.snapshot(files=files))
     leftover = finding_of("image-leftover", subject="/srv/nova/a")
@@ -130,7 +135,8 @@ def test_findings_about_files_in_an_unreadable_folder_are_unknown():
     assert found.missing(dataclasses.replace(leftover, subject="/srv/nova2/a")) == ()
 
 
-def test_a_finding_about_a_consumer_is_unknown_while_the_consumer_is_unread():
+def test_a_finding_is_unknown_while_its_consumer_is_unread():
+    """A consumer has allocations on several providers; the finding needs a read of all allocations of the consumer."""
     several = finding_of("consumer-on-several-providers")
     world = fully_read(PLANTED["consumer-on-several-providers"][0]().world)
     unread = dataclasses.replace(world.placement.value, consumers=())
@@ -153,10 +159,8 @@ def test_a_finding_about_a_consumer_is_unknown_while_the_consumer_is_unread():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_finding_about_refused_writes_is_unknown_if_writes_were_postponed(
-    role, publish, attempts, held, error, expected
-):
-    """The finding is also unknown if a write failed without an answer, and if this audit must not write."""
+def test_a_refused_write_is_unknown_until_writes_are_tried(role, publish, attempts, held, error, expected):
+    """A finding `write-refused` can end only in an audit that was free to write and got an answer from Placement."""
     task = SimpleNamespace(
         settings=facts.settings(role=role),
         request=AuditRequest(reasons=("test",), publish=publish),
@@ -167,7 +171,8 @@ def test_a_finding_about_refused_writes_is_unknown_if_writes_were_postponed(
     assert found.missing(finding_of("write-refused")) == expected
 
 
-def test_a_finding_about_usage_is_unknown_if_placement_usages_were_not_read():
+def test_a_usage_finding_is_unknown_if_usages_were_not_read():
+    """A finding `usage-unlisted` can end only if the agent has read the usages that Placement reports."""
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)
@@ -175,7 +180,8 @@ def test_a_finding_about_usage_is_unknown_if_placement_usages_were_not_read():
     assert checks(facts.snapshot(placement=read)).missing(unlisted) == ()
 
 
-def test_findings_about_earlier_writes_become_unknown_after_an_agent_restart():
+def test_findings_about_own_writes_are_unknown_after_a_restart():
+    """A restarted agent does not know its earlier writes, so it cannot say that another program overwrote them."""
     unexpected = finding_of("trait-unexpected")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), capabilities=None))
     assert WRITES in checks(world, written=None).missing(unexpected)

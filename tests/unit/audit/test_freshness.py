@@ -43,20 +43,26 @@ READS = {
 
 
 @pytest.mark.parametrize(("read", "stood_s", "words"), READS.values(), ids=READS.keys())
-def test_nova_data_is_stale_if_the_heartbeat_is_60_s_old_or_unchanged_for_60_s(read, stood_s, words):
+def test_nova_data_is_stale_if_its_heartbeat_is_60_s_old(read, stood_s, words):
+    """A cell's newest service heartbeat is 60 s old, 60 s in the future, missing, or unchanged for 60 s."""
     before = Standing(read.heartbeat, 1000.0) if read.heartbeat else None
     why = why_stale(read, before, 1000.0 + stood_s, SETTINGS)
     assert (why is None) if words is None else why.startswith(words)
 
 
-def test_a_longer_service_down_time_increases_the_accepted_heartbeat_age():
+def test_a_longer_service_down_time_allows_older_heartbeats():
+    """With service_down_time = 300 the agent accepts a heartbeat that is 200 s old.
+
+    A value below 60 changes nothing.
+    """
     assert why_stale(old(200), None, 0.0, settings(service_down_time_s=300)) is None
     assert why_stale(old(300), None, 0.0, settings(service_down_time_s=300)) is not None
     # A shorter service_down_time says how soon a service counts as down; it says nothing about a replica's lag.
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
-def test_the_agent_notes_when_it_first_saw_each_newer_heartbeat():
+def test_the_agent_notes_when_it_first_saw_a_newer_heartbeat():
+    """An equal, older or missing heartbeat of nova's services does not change the time that the agent noted."""
     first = standing(None, NOW, 10.0)
     assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)
     later = NOW + datetime.timedelta(seconds=10)
@@ -67,15 +73,16 @@ def test_the_agent_notes_when_it_first_saw_each_newer_heartbeat():
 
 
 @given(lag=st.integers(0, 20_000), age=st.integers(0, 9))
-def test_a_database_replica_is_stale_if_it_lags_at_least_60_seconds(lag, age):
-    """Services report every ten seconds: in rows ``lag`` seconds old the newest heartbeat is at least as old."""
+def test_a_database_replica_is_stale_if_it_lags_60_seconds(lag, age):
+    """The agent never accepts nova data from a database replica that is 60 seconds or more behind."""
     is_current = why_stale(old(lag + age), None, 0.0, SETTINGS) is None
     assert not (lag >= 60 and is_current)
     assert is_current or lag + age >= 60
 
 
 @given(offset=st.integers(-10_000, 10_000))
-def test_the_age_of_a_heartbeat_is_the_time_since_the_heartbeat_in_seconds(offset):
+def test_a_heartbeats_age_is_measured_in_seconds(offset):
+    """The age of a nova service's heartbeat is the source's time minus the heartbeat's time; it may be negative."""
     assert behind_s(Pulse(now=NOW + datetime.timedelta(seconds=offset), heartbeat=NOW)) == offset
 
 
@@ -96,6 +103,7 @@ SERVICES = {
 
 
 @pytest.mark.parametrize(("seen", "age_s"), SERVICES.values(), ids=SERVICES.keys())
-def test_the_heartbeat_of_a_service_with_a_wrong_clock_is_ignored(seen, age_s):
+def test_a_heartbeat_from_a_wrong_clock_is_ignored(seen, age_s):
+    """One nova service with a wrong clock does not hide that the other services' heartbeats are old."""
     pulse = pulse_from(NOW, seen)
     assert behind_s(pulse) == age_s

@@ -76,14 +76,16 @@ def task(store: Store, *, publish: Publish = Publish.BY_ROLE, lock=contextlib.nu
     )
 
 
-def test_the_first_audit_of_a_process_checks_the_consumers_of_saved_findings():
+def test_the_first_audit_checks_consumers_of_saved_findings():
+    """After a restart the agent reads again the consumers of the findings that an earlier process saved."""
     memory = with_history(task(Store(history(LEAKED, SEVERAL, VOLUME))), AuditMemory(suspects=("old",)))
     assert memory.suspects == ("old", "several", "leaked")
     assert memory.reported == ("several", "leaked")
     assert consumers_of(history(VOLUME).sightings) == ()
 
 
-def test_a_saved_finding_without_severity_gets_the_default_severity_of_its_rule():
+def test_a_saved_finding_without_severity_gets_a_default():
+    """A finding that was saved without a severity gets the default severity of its code, for example over-capacity."""
     old = Sighting(id="5f0f", code="over-capacity", first_seen_at=NOW, last_seen_at=NOW, times=2, evidence_digest="d")
     loaded = with_history(task(Store(History(sightings=(old,)))), AuditMemory()).history
     assert loaded is not None
@@ -94,7 +96,8 @@ def test_a_saved_finding_without_severity_gets_the_default_severity_of_its_rule(
     assert found.confirmed, "two sightings confirm a finding in this configuration"
 
 
-def test_an_audit_loads_findings_that_another_process_has_just_saved():
+def test_an_audit_loads_findings_another_process_saved():
+    """A command and the daemon audit one host: the next audit knows the findings that the other process saved."""
     store = Store(history(LEAKED))
     memory = with_history(task(store), AuditMemory())
     assert with_history(task(store), memory) == memory
@@ -105,7 +108,8 @@ def test_an_audit_loads_findings_that_another_process_has_just_saved():
     assert later.unsaved_history
 
 
-def test_the_findings_history_is_not_saved_if_only_timestamps_changed():
+def test_findings_are_not_saved_if_only_timestamps_changed():
+    """The agent writes the file of its findings only if more than timestamps and counts has changed."""
     store, before = Store(), history(LEAKED, now="2026-11-21T11:00:00.000Z")
     memory = AuditMemory(history=before, audits=1)
     only_times = seen_again(before)
@@ -127,7 +131,8 @@ def test_the_findings_history_is_not_saved_if_only_timestamps_changed():
     assert store.saved == [], "only the count of a loss changed"
 
 
-def test_the_first_audit_of_a_process_saves_the_history_unless_it_is_a_dry_run():
+def test_the_first_audit_of_a_process_saves_its_findings():
+    """The first audit saves the history of findings even if nothing changed. A dry run never saves it."""
     store, known = Store(), history(LEAKED)
     save_history(task(store), AuditMemory(history=known, audits=0), known, known, frozenset())
     assert store.saved == [known]
@@ -137,7 +142,9 @@ def test_the_first_audit_of_a_process_saves_the_history_unless_it_is_a_dry_run()
 
 
 @pytest.mark.parametrize("failure", ["lock", "disk"])
-def test_an_audit_saves_the_findings_history_if_the_previous_save_failed(failure):
+def test_a_failed_save_of_findings_is_repeated(failure):
+    """A lock or the disk stops the agent from saving its findings; the next audit saves them without any change."""
+
     @contextlib.contextmanager
     def held():
         raise LockHeld("/run/lock", "is held")
@@ -152,7 +159,8 @@ def test_an_audit_saves_the_findings_history_if_the_previous_save_failed(failure
     assert (after.unsaved_history, after.ended, store.saved) == (False, frozenset(), [known])
 
 
-def test_saving_the_history_adds_findings_that_another_process_saved_meanwhile():
+def test_saving_keeps_findings_another_process_saved():
+    """The saved history has the findings of two processes, except those that the saving process has ended."""
     store = Store()
     store.theirs = history(LEAKED, SEVERAL)
     ended = frozenset({history(SEVERAL).sightings[0].id})
@@ -162,27 +170,31 @@ def test_saving_the_history_adds_findings_that_another_process_saved_meanwhile()
     assert store.saved == [memory.history]
 
 
-def test_the_audit_outcome_is_findings_while_an_old_finding_cannot_be_checked():
+def test_an_unchecked_finding_keeps_the_outcome_findings():
+    """An audit with no new finding is not "clean" while an earlier finding cannot be checked."""
     unknown = not_checked(history(LEAKED).sightings)
     acted = SimpleNamespace(snapshot=facts.snapshot(), decision=SimpleNamespace(rival=None), error=None)
     assert _outcome(Role.OWNER, acted, Found(live=unknown)) is Outcome.FINDINGS
     assert _outcome(Role.OWNER, acted, Found(live=())) is Outcome.CLEAN
 
 
-def test_the_report_of_a_crashed_audit_lists_the_earlier_findings_as_unknown():
+def test_a_crashed_audit_reports_earlier_findings_as_unknown():
+    """An exception ends the agent's audit: its report still lists the earlier findings, because none was checked."""
     memory = AuditMemory(history=history(LEAKED))
     report = crash_report(AuditRequest(reasons=("test",)), facts.settings(), memory, RuntimeError("a bug"), NOW)
     (seen,) = report.findings
     assert (seen.finding, seen.state, seen.unknown_because) == (LEAKED, FindingState.UNKNOWN, ("placement", "state"))
 
 
-def test_the_report_of_a_crashed_audit_masks_passwords_in_the_exception_text():
+def test_a_crashed_audits_report_masks_passwords():
+    """A database URL in the exception's text appears in the agent's report without its user and password."""
     error = RuntimeError("cannot connect to mysql+pymysql://nova:hunter2@cell-db/nova")
     report = crash_report(AuditRequest(reasons=("test",)), facts.settings(), AuditMemory(), error, NOW)
     assert report.error == "RuntimeError: cannot connect to mysql+pymysql://***@cell-db/nova"
 
 
-def test_a_sharing_provider_finding_is_unchecked_if_the_provider_was_not_read():
+def test_a_finding_on_shared_storage_needs_the_shared_provider():
+    """A finding about an allocation on a sharing provider cannot be checked if this provider was not read."""
     noted = (Booked("leaked", "DISK_GB", None, None, 8, shared=True),)
     assert Checks(shared_is_read=False).missing(LEAKED, noted) == ("placement",)
     assert Checks(shared_is_read=False).missing(LEAKED, (noted[0]._replace(shared=False),)) == ()

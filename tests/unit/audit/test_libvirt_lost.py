@@ -95,7 +95,8 @@ def source(report: AuditReport, name: str) -> SourceStatus:
     return next(status for status in report.sources if status.name == name)
 
 
-def test_the_warning_about_lost_libvirt_becomes_an_error_after_300_s():
+def test_a_libvirt_outage_becomes_an_error_after_300_s():
+    """The finding `source-unavailable` about libvirt starts as a warning; its severity is error after 300 s."""
     agent = Agent()
     told = []
     for second in (0, 60, 120, 299, 300):
@@ -109,13 +110,14 @@ def test_the_warning_about_lost_libvirt_becomes_an_error_after_300_s():
     assert (lost.ok, lost.asked, lost.lost_since, lost.losses) == (False, True, began, 5)
 
 
-def test_the_report_says_why_placement_was_not_read_if_the_host_uuid_is_unknown():
+def test_the_report_says_why_placement_was_not_read():
+    """Without libvirt and a compute_id file the agent does not know its provider's uuid, so it cannot ask Placement."""
     placement = source(Agent().audit(0), "placement")
     assert (placement.ok, placement.asked, placement.error) == (False, False, None)
     assert placement.not_asked_because == "libvirt was not read, so this host's provider uuid is not known"
     assert (placement.lost_since, placement.losses, placement.denied) == (None, 0, False)
 
 
-def test_only_the_first_audit_since_the_agent_started_is_marked_as_first():
+def test_only_the_first_audit_of_an_agent_is_marked_first():
     agent = Agent()
     assert [agent.audit(second).first for second in (0, 60, 120)] == [True, False, False]

@@ -55,7 +55,8 @@ def judge(last=None, found=None, **changes):
     return judged(last or full(), found or light(), **asked)
 
 
-def test_an_audit_without_any_change_does_not_read_nova_in_full():
+def test_an_unchanged_host_needs_no_full_nova_read():
+    """The agent compares a small digest of nova's rows first, and reads the rows themselves only for a reason."""
     assert judge() == ("", False)
 
 
@@ -82,14 +83,16 @@ WITHOUT_A_CHANGE = {
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_a_detected_change_also_makes_the_next_audit_read_nova_in_full(change):
+def test_a_change_makes_an_audit_read_nova_in_full(change):
+    """For example, a digest of nova's rows differs or Placement cannot be read. The next audit reads all rows too."""
     found = judge(**change)
     assert found.why
     assert found.saw_change
 
 
 @pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
-def test_a_full_read_of_unchanged_nova_data_is_not_counted_as_a_change(change):
+def test_a_full_nova_read_is_not_always_due_to_a_change(change):
+    """An operation in progress, or the schedule, can make the agent read all rows of unchanged nova data."""
     found = judge(**change)
     assert found.why
     assert not found.saw_change
@@ -104,12 +107,13 @@ def test_a_full_read_of_unchanged_nova_data_is_not_counted_as_a_change(change):
     ],
     ids=["an old rest of a move", "a failed migration", "a deleted hidden instance"],
 )
-def test_leftover_database_rows_of_an_old_move_cause_no_full_read_of_nova(last):
+def test_rows_of_an_old_move_cause_no_full_nova_read(last):
+    """Rows that an old resize, a failed migration or a deleted instance left in nova's database need no full read."""
     assert judge(last) == ("", False)
 
 
-def test_the_first_read_of_a_part_of_nova_data_does_not_count_as_a_change():
-    """There is no earlier digest to which its digest could be compared."""
+def test_the_first_digest_of_nova_rows_is_not_a_change():
+    """The agent compares digests of nova's rows; a part without an earlier digest is not reported as changed."""
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()
 
@@ -126,19 +130,21 @@ def test_the_first_read_of_a_part_of_nova_data_does_not_count_as_a_change():
     ],
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
-def test_an_audit_for_a_command_or_an_event_reads_all_nova_rows(request_changes, memory_changes):
-    """So do the first audit, an audit without nova, and an audit that must check allocations or a finding again."""
+def test_an_audit_for_an_event_reads_all_nova_rows(request_changes, memory_changes):
+    """The agent also reads all nova rows for a command, in its first audit, and if a finding needs another check."""
     request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
     memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)
     assert why_no_light_read(request, memory)
 
 
-def test_a_periodic_audit_of_an_unchanged_host_needs_no_full_read_of_nova():
+def test_a_periodic_audit_may_skip_the_full_nova_read():
+    """If a timer starts the audit and the agent knows all nova rows, the agent first reads only a digest of them."""
     memory = AuditMemory(full_state=full(), recheck_recorded=False)
     assert why_no_light_read(AuditRequest(reasons=(PERIODIC,)), memory) == ""
 
 
-def test_changed_guests_or_an_unreadable_libvirt_cause_a_full_read_of_nova():
+def test_changed_guests_cause_a_full_nova_read():
+    """The agent also reads all nova rows if libvirt could not be read now or at the last full read."""
     assert not guests_changed(full(), facts.host(facts.domain("i1")))
     assert guests_changed(full(), facts.host())
     assert guests_changed(full(), None)
@@ -154,7 +160,8 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_a_planned_write_or_changed_findings_cause_a_full_read_of_nova():
+def test_a_planned_write_causes_a_full_nova_read():
+    """The agent reads all nova rows, not only a digest, before it writes or reports a changed set of findings."""
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))
@@ -165,16 +172,16 @@ def test_a_planned_write_or_changed_findings_cause_a_full_read_of_nova():
     assert why_not_enough([known, finding("cpu-offline")], memory, is_writing=False)
 
 
-def test_findings_that_depend_on_nova_rows_make_the_next_audit_read_them_all():
-    """So do findings that are not confirmed yet."""
+def test_findings_about_nova_rows_cause_a_full_nova_read():
+    """The next audit reads all nova rows while a finding depends on them or is not confirmed yet."""
     assert what_rests_on([seen(finding())], ()) == ""
     assert what_rests_on([seen(finding(), confirmed=False)], ())
     assert what_rests_on([seen(finding(consumer_uuid="c"))], ())
     assert what_rests_on([seen(finding("compute-node-orphaned"))], ())
 
 
-def test_the_next_audit_reads_all_nova_rows_if_an_instance_is_migrating():
-    """Any row with the verdict settling has this effect, because an operation in progress soon changes that row."""
+def test_a_migrating_instance_causes_a_full_nova_read():
+    """The next audit of the agent reads all nova rows, because the operation in progress soon changes them."""
     moving = facts.instance("i1", task_state="migrating")
     world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)
     rows = facts.decided(world).rows
@@ -183,11 +190,13 @@ def test_the_next_audit_reads_all_nova_rows_if_an_instance_is_migrating():
     assert what_rests_on((), rows)
 
 
-def test_each_finding_listed_as_unrelated_to_nova_rows_exists():
+def test_each_finding_listed_as_unrelated_to_nova_exists():
+    """The agent keeps a list of finding codes that do not depend on nova's rows; each code in it is a real one."""
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 
-def test_a_failed_read_of_nova_drops_the_rows_that_earlier_audits_kept():
+def test_a_digest_read_keeps_the_rows_of_the_last_full_read():
+    """An audit that read only a digest of nova's rows still knows the rows. A failed read of nova discards them."""
     last = full(saw_change=True)
     beside = Beside(node_uuid=ROOT, host=None, view=None, rests="something")
     after = kept(last, StateRead(why_full="", sign=CHANGED_SIGN), last.state, beside)
@@ -196,8 +205,8 @@ def test_a_failed_read_of_nova_drops_the_rows_that_earlier_audits_kept():
     assert kept(last, StateRead(), None, beside) is None
 
 
-def test_an_audit_that_reads_nova_in_full_saves_the_rows_for_later_audits():
-    """The next audits compare their own reads with what is kept."""
+def test_a_full_nova_read_is_kept_for_later_audits():
+    """The agent remembers the rows, their digest and the guests, to compare the next reads with them."""
     how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     after = kept(None, how, full().state, beside)
@@ -205,8 +214,8 @@ def test_an_audit_that_reads_nova_in_full_saves_the_rows_for_later_audits():
     assert after == full(sign=CHANGED_SIGN, saw_change=True)
 
 
-def test_the_next_audit_reads_all_nova_rows_after_a_row_was_added():
-    """An instance that comes after the light read and goes before the next one is in the full read alone."""
+def test_a_new_nova_row_causes_another_full_nova_read():
+    """A full read shows an instance that is new. The agent's next audit reads all nova rows again."""
     how = StateRead(why_full="due", sign=SIGN, consumers=CONSUMERS)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     came = full(facts.instance("i1", updated_at=OLD), facts.instance("i2", updated_at=OLD)).state

@@ -65,25 +65,28 @@ def task(images, libvirt, depth=Depth.ECONOMICAL):
     return AuditTask(request=request, settings=settings(), parts=parts, cancelled=lambda: False)
 
 
-def test_an_audit_reads_the_disk_files_of_the_guests_that_libvirt_lists(images, guest):
+def test_an_audit_measures_the_disk_files_libvirt_lists(images, guest):
     found = read(task(images, host(guest)), AuditMemory())
     assert [reading.source for reading in found.storage] == [IMAGES]
     assert [file.virtual_bytes for file in found.stored.disk_files] == [1000]
 
 
-def test_only_a_full_audit_measures_the_guest_disk_files_again(images, guest):
+def test_only_a_full_audit_measures_disk_files_again(images, guest):
+    """A usual audit soon after another reuses the measured sizes of the guests' disk files."""
     first = read(task(images, host(guest)), AuditMemory()).storage[0].value
     assert read(task(images, host(guest)), AuditMemory()).storage[0].value is first
     assert read(task(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
 
 
-def test_the_guest_disk_store_is_read_even_if_libvirt_is_unavailable(images, tmp_path):
+def test_the_instances_folder_is_read_without_libvirt(images, tmp_path):
+    """If libvirt is unavailable, the agent still measures the guests' folder, without single disk files."""
     found = read(task(images, SourceUnavailable("libvirt", "gone")), AuditMemory())
     assert found.stored.disk_files == ()
     assert [store.path for store in found.stored.image_stores] == [str(tmp_path)]
 
 
-def test_an_audit_still_reads_the_host_if_the_guest_disks_are_unreadable(images, thread, guest):
+def test_unreadable_guest_disks_do_not_stop_an_audit(images, thread, guest):
+    """The agent cannot measure the guests' disk files, and still reads libvirt in the same audit."""
     thread.stop()
     found = read(task(images, host(guest)), AuditMemory())
     (reading,) = found.storage
@@ -91,7 +94,7 @@ def test_an_audit_still_reads_the_host_if_the_guest_disks_are_unreadable(images,
     assert found.host.ok
 
 
-def test_guest_disk_files_are_not_read_if_their_reader_is_not_configured(images, guest):
+def test_disk_files_are_not_read_without_a_configured_reader(images, guest):
     asked = task(images, host(guest))
     without = dataclasses.replace(asked, parts=dataclasses.replace(asked.parts, images=None))
     assert read(without, AuditMemory()).storage == ()

@@ -40,21 +40,22 @@ def after_audit(
     return written(folder)
 
 
-def test_guest_disk_storage_confirmed_during_an_audit_stays_confirmed(tmp_path):
+def test_storage_confirmed_during_an_audit_stays_confirmed(tmp_path):
+    """The operator confirms the guests' new disk storage while an audit runs; the audit's save does not undo that."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_does_not_restore_a_confirmation_that_the_operator_undid(tmp_path):
-    """The operator undid the confirmation of the store during the audit."""
+def test_an_audit_does_not_restore_an_undone_confirmation(tmp_path):
+    """The operator undoes the confirmation of the guests' disk storage during an audit; it stays undone."""
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_keeps_guest_disk_storage_that_an_operator_just_confirmed(tmp_path):
-    """The audit noticed that the store has grown; meanwhile the operator confirmed another store."""
+def test_grown_storage_does_not_replace_a_new_confirmation(tmp_path):
+    """An audit sees that the old disk storage has grown, and keeps what the operator confirmed meanwhile."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_saves_the_new_size_of_guest_disk_storage_that_has_grown(tmp_path):
+def test_an_audit_saves_the_new_size_of_grown_disk_storage(tmp_path):
     StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory())
@@ -66,7 +67,8 @@ def test_an_audit_saves_the_new_size_of_guest_disk_storage_that_has_grown(tmp_pa
     assert record.mark.size_bytes == 400 << 30
 
 
-def test_an_audit_saves_the_guest_disk_storage_again_if_its_file_was_deleted(tmp_path):
+def test_an_audit_restores_the_deleted_disk_storage_file(tmp_path):
+    """The agent remembers the guests' known disk storage and writes its file again if someone deleted the file."""
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory(store=OLD))
     world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))
