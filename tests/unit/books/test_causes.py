@@ -34,7 +34,8 @@ def plain(code: str, **changes) -> Finding:
     return Finding(code=code, severity=Severity.ERROR, remedy="", expected="", actual="", **changes)
 
 
-def test_a_stale_allocation_is_named_as_the_cause_after_an_evacuation():
+def test_a_stale_allocation_explains_the_other_findings():
+    """An allocation stayed on the old host after an evacuation; the other findings are shown as its symptoms."""
     held = {"VCPU": 8, "MEMORY_MB": 128, "DISK_GB": 1}
     world = facts.snapshot(
         placement=view_of(record("away", here=held, there=held)),
@@ -68,7 +69,8 @@ def crowd(leaked: int, rightful: int):
 
 
 @pytest.mark.parametrize(("leaked", "rightful", "is_symptom"), [(3, 4, True), (2, 4, True), (1, 6, False)])
-def test_a_leak_is_the_cause_of_over_capacity_only_if_it_covers_the_excess(leaked, rightful, is_symptom):
+def test_a_leak_explains_over_capacity_if_it_is_large_enough(leaked, rightful, is_symptom):
+    """Over-capacity is a symptom of a leaked allocation only if the host would fit again without the leak."""
     found = caused(crowd(leaked, rightful), ONE_TO_ONE)
     (over,), (leak,) = found["over-capacity"], found["allocation-leaked"]
     assert over.caused_by == ((leak.finding.id,) if is_symptom else ())
@@ -92,16 +94,16 @@ def stranger_world(vcpus: int, used: int):
         (UnmanagedPolicy.REPORT, 6, False),
     ],
 )
-def test_an_unknown_guest_causes_over_capacity_only_if_it_explains_the_excess(policy, used, is_symptom):
-    """The guest explains an excess only if the agent has added the guest's use to ``reserved``."""
+def test_an_unknown_guest_explains_over_capacity_if_reserved(policy, used, is_symptom):
+    """The agent must have added the guest's use to `reserved`, and the host must fit again without the guest."""
     found = caused(stranger_world(1, used), dataclasses.replace(ONE_TO_ONE, unknown_guests=policy))
     (over,) = [one for one in found["over-capacity"] if one.finding.resource_class == "VCPU"]
     (guest,) = found["guest-unknown"]
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_a_finding_about_unallocated_use_names_the_guest_that_causes_it():
-    """The guest is unknown to nova: each finding ``unmanaged-use-unplaced`` names it as its cause."""
+def test_an_unknown_guest_explains_its_unallocated_use():
+    """The agent shows each finding `unmanaged-use-unplaced` as a symptom of the finding about the guest."""
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),
@@ -113,8 +115,8 @@ def test_a_finding_about_unallocated_use_names_the_guest_that_causes_it():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_unallocated_usage_explains_over_capacity_only_on_the_same_provider():
-    """It does not explain the over-capacity of another provider."""
+def test_unlisted_usage_explains_only_its_own_provider():
+    """Usage without a listed allocation explains over-capacity on the same provider, not on another one."""
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)
@@ -125,7 +127,8 @@ def test_unallocated_usage_explains_over_capacity_only_on_the_same_provider():
     assert found[hidden.id].symptoms == (here.id,)
 
 
-def test_the_first_cause_in_a_chain_of_findings_lists_all_others_as_symptoms():
+def test_the_first_finding_of_a_chain_lists_all_symptoms():
+    """A duplicate host name leads to a name conflict and a refused write: the first finding lists both as symptoms."""
     twin = plain("hostname-duplicated", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="own", facts=(("provider_name", "cmp1"),))
@@ -137,25 +140,29 @@ def test_the_first_cause_in_a_chain_of_findings_lists_all_others_as_symptoms():
     assert [one.caused_by for one in alone] == [(), (conflict.id,)]
 
 
-def test_a_name_conflict_is_not_the_cause_of_refused_writes_to_other_providers():
+def test_a_name_conflict_explains_only_writes_of_that_name():
+    """A finding provider-name-conflict does not explain a refused write to a provider with another name."""
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="child", facts=(("provider_name", "cmp1_gpu"),))
     assert all(not one.caused_by for one in with_causes((seen(conflict), seen(refused))))
 
 
-def test_an_unexpected_trait_is_reported_as_a_symptom_of_a_rival_writer():
+def test_a_rival_writer_explains_an_unexpected_trait():
+    """A strange trait on a provider is shown as a symptom of the finding that another program writes there."""
     rival, trait = plain("rival-writer", provider_uuid="p"), plain("trait-unexpected", provider_uuid="p", subject="T")
     found = with_causes((seen(trait), seen(rival)))
     assert [one.caused_by for one in found] == [(rival.id,), ()]
 
 
-def test_a_finding_is_named_as_a_cause_even_if_it_cannot_be_checked_now():
+def test_an_unchecked_finding_still_explains_its_symptoms():
+    """An earlier finding cannot be checked now; the agent still shows another finding as its symptom."""
     root = seen(plain("allocation-leaked", consumer_uuid="c"), state=FindingState.UNKNOWN)
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"))
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]
 
 
-def test_an_ended_finding_is_removed_from_the_causes_and_symptoms_of_others():
+def test_an_ended_finding_is_removed_from_other_findings():
+    """The fields caused_by and symptoms of a finding list only findings that the agent still reports."""
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"), caused_by=("gone",))
     assert with_causes((several,))[0].caused_by == ()
     other = seen(plain("allocation-leaked", consumer_uuid="another"), symptoms=("gone",))

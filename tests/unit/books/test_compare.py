@@ -153,11 +153,13 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_a_consumer_is_classified_by_nova_libvirt_and_placement_data(world, expected):
+def test_a_consumer_is_compared_in_nova_libvirt_and_placement(world, expected):
+    """For each consumer the agent decides, for example, that the three agree or that its allocation is leaked."""
     assert only(world) is expected
 
 
-def test_vcpu_and_memory_allocations_of_an_instance_are_compared_separately():
+def test_each_resource_class_is_compared_on_its_own():
+    """An instance with a wrong VCPU allocation and a correct MEMORY_MB allocation has only the first reported."""
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -167,12 +169,14 @@ def test_vcpu_and_memory_allocations_of_an_instance_are_compared_separately():
     assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
 
 
-def test_disk_gb_allocated_to_a_volume_backed_instance_counts_as_a_difference():
+def test_disk_gb_of_a_volume_backed_instance_is_a_difference():
+    """An instance that boots from a volume should have no DISK_GB allocation in Placement."""
     world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
 
-def test_an_allocated_class_cannot_be_compared_if_the_flavor_lacks_it():
+def test_an_allocation_outside_the_flavor_is_unknown():
+    """An instance has a VGPU allocation that its flavor does not request: the agent does not call it wrong."""
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -182,8 +186,8 @@ def test_an_allocated_class_cannot_be_compared_if_the_flavor_lacks_it():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
-def test_no_allocation_counts_as_leaked_or_wrong_while_a_source_cannot_be_read(lost):
-    """A verdict against a consumer needs every book that the verdict rests on."""
+def test_no_allocation_is_called_wrong_without_all_sources(lost):
+    """While nova, libvirt or Placement cannot be read, the agent calls no allocation leaked or different."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),
         libvirt=host(domain()),
@@ -193,7 +197,8 @@ def test_no_allocation_counts_as_leaked_or_wrong_while_a_source_cannot_be_read(l
     assert set(verdicts(world).values()) <= {Verdict.AGREED, Verdict.UNKNOWN, Verdict.SETTLING}
 
 
-def test_a_guest_migrated_away_is_reported_only_after_the_migration_has_ended():
+def test_a_migrated_guest_is_reported_after_the_migration():
+    """A guest is still defined on the source host: the agent reports it as unknown once the migration has ended."""
     world = snapshot(
         nova=state(
             instance(host="cmp2", node="x", task_state="migrating", flavor=FLAVOR_B),
@@ -215,7 +220,7 @@ def test_a_guest_migrated_away_is_reported_only_after_the_migration_has_ended():
     assert only(during) is Verdict.SETTLING
 
 
-def test_an_lvm_volume_created_by_hand_counts_as_unknown_to_nova():
+def test_an_lvm_volume_made_by_hand_is_unknown_to_nova():
     from tests.rigs.facts import group, volume
 
     world = snapshot(lvm=group(10, volume("by-hand", 3)))
@@ -257,10 +262,12 @@ def record_of(**elsewhere):
     ],
     ids=["record not read yet", "served by a sharing provider", "another amount", "served by nobody"],
 )
-def test_disk_gb_held_on_a_sharing_provider_is_compared_with_the_flavor(records, expected):
+def test_disk_gb_on_a_sharing_provider_is_compared(records, expected):
+    """The agent compares an instance's DISK_GB on shared storage with its flavor, once the allocation is read."""
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 
-def test_a_guest_cannot_be_compared_if_nova_has_it_under_another_node_name():
+def test_a_guest_under_another_node_name_is_unknown():
+    """Nova's database has the instance under an old node name of this host, so the agent calls nothing wrong."""
     world = snapshot(nova=state(instance(node="old-name")), libvirt=host(domain()), placement=view(A_HELD))
     assert only(world) is Verdict.UNKNOWN

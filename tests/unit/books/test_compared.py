@@ -68,8 +68,8 @@ def kept(world, before=None, chosen=None):
 
 
 @pytest.mark.parametrize("what", MOVES_BY_ITSELF)
-def test_the_agent_does_not_compare_amounts_again_after_an_irrelevant_change(what):
-    """The comparison is that of nova, the host and Placement."""
+def test_an_irrelevant_change_keeps_the_cached_comparison(what):
+    """The agent keeps its comparison of nova, libvirt and Placement if, for example, only free space changed."""
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**{**WORLD, **MOVES_BY_ITSELF[what]}), first)
     assert again.books is first.books
@@ -78,22 +78,23 @@ def test_the_agent_does_not_compare_amounts_again_after_an_irrelevant_change(wha
 
 
 @pytest.mark.parametrize("what", MATTERS)
-def test_the_agent_compares_amounts_again_after_a_relevant_change_of_the_data(what):
+def test_a_relevant_change_renews_the_cached_comparison(what):
+    """After a change of, for example, an allocation the agent compares nova, libvirt and Placement again."""
     changed = snapshot(**{**WORLD, **MATTERS[what]})
     again = kept(changed, kept(snapshot(**WORLD)))
     assert again == kept(changed)
     assert again.rows != kept(snapshot(**WORLD)).rows
 
 
-def test_each_field_of_the_host_facts_is_marked_as_relevant_or_irrelevant():
-    """A change of a relevant field causes a new comparison of nova, the host and Placement."""
+def test_each_host_field_is_marked_as_relevant_or_not():
+    """A change of a relevant field of the host's data makes the agent compare nova, libvirt and Placement again."""
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 
 
 @pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
-def test_the_agent_compares_amounts_again_if_a_source_is_lost(source):
-    """It compares the amounts of nova, the host and Placement; the other tests here mean the same amounts."""
+def test_a_lost_source_renews_the_cached_comparison(source):
+    """The agent compares nova, the host and Placement again if one of them could not be read."""
     world = snapshot(**WORLD)
     lost = without(world, source)
     again = kept(lost, kept(world))
@@ -101,6 +102,7 @@ def test_the_agent_compares_amounts_again_if_a_source_is_lost(source):
 
 
 def test_the_ledger_shows_the_new_name_of_a_renamed_provider():
+    """The ledger is the agent's list of amounts by nova, libvirt and Placement."""
     child = Provider(uuid=uuid("numa0"), name="numa0", parent_uuid=ROOT_UUID, generation=1)
     held = dataclasses.replace(HELD[0], provider_uuid=child.uuid)
     world = {**WORLD, "placement": view((held,), providers=(root(), child))}
@@ -109,20 +111,23 @@ def test_the_ledger_shows_the_new_name_of_a_renamed_provider():
     assert [row.provider for row in again.ledger if row.provider_uuid == child.uuid] == ["cell0"]
 
 
-def test_the_agent_compares_amounts_again_if_the_root_provider_uuid_changes():
+def test_a_new_root_provider_renews_the_cached_comparison():
+    """The agent compares nova, the host and Placement again if the uuid of the host's root provider has changed."""
     first = kept(snapshot(**WORLD))
     again = compared(snapshot(**WORLD), lvm_settings(), Subject(root_uuid=uuid("other"), node=NODE), first)
     assert {row.provider_uuid for row in again.ledger} == {uuid("other")}
 
 
-def test_the_agent_compares_amounts_again_if_a_setting_changes():
+def test_a_changed_setting_renews_the_cached_comparison():
+    """The agent compares nova, the host and Placement again if, for example, cpu_dedicated_set has changed."""
     first = kept(snapshot(**WORLD))
     again = kept(snapshot(**WORLD), first, dataclasses.replace(lvm_settings(), cpu_dedicated_set=(2, 3)))
     assert again.books is not first.books
 
 
 @given(worlds(), worlds())
-def test_an_audit_makes_the_same_decision_with_or_without_a_cached_comparison(one, other):
+def test_a_cached_comparison_does_not_change_a_decision(one, other):
+    """An audit decides the same with the comparison that an earlier audit cached and without it."""
     before = decide(one.facts, one.chosen, SUBJECT, one.written).compared
     for world in (one, other):
         assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(
@@ -130,8 +135,8 @@ def test_an_audit_makes_the_same_decision_with_or_without_a_cached_comparison(on
         )
 
 
-def test_a_recently_deleted_instance_is_compared_again_in_the_next_audit():
-    """The clock matters only while a row is young: a cached comparison would then excuse that row for ever."""
+def test_a_just_deleted_instance_is_compared_again():
+    """Nova needs a moment to free a deleted instance's allocation: the agent reports a leak only in a later audit."""
     young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
 
     def at(moment):

@@ -70,7 +70,11 @@ COUNTING = {
 
 
 @pytest.mark.parametrize(("audits", "expected"), COUNTING.values(), ids=COUNTING.keys())
-def test_two_audits_with_the_same_evidence_and_fresh_reads_confirm_a_finding(audits, expected):
+def test_two_audits_with_equal_evidence_confirm_a_finding(audits, expected):
+    """Two audits in a row must see the finding.
+
+    A finding about allocations also needs freshly read allocations each time.
+    """
     assert confirmed(after(*audits)) == expected
 
 
@@ -78,7 +82,8 @@ def since(told):
     return [seen.stands_since for seen in told.findings]
 
 
-def test_the_age_of_a_finding_starts_again_when_its_evidence_changes():
+def test_a_findings_age_restarts_when_its_evidence_changes():
+    """The field stands_since restarts, for example, if the amount in the finding changes; first_seen_at stays."""
     assert since(after(([PLAIN], True), ([PLAIN], True), ([PLAIN], True))) == [FIRST]
     changed = after(([PLAIN], True), ([OTHER], True), ([OTHER], True))
     assert since(changed) == [SECOND]
@@ -87,8 +92,8 @@ def test_the_age_of_a_finding_starts_again_when_its_evidence_changes():
     assert since(stale) == [THIRD]
 
 
-def test_the_age_of_a_finding_restarts_after_a_source_could_not_be_read():
-    """A source may be unread for weeks: a sighting before that time is not the age of the present one."""
+def test_a_findings_age_restarts_after_an_unread_source():
+    """An audit could not read Placement, so the finding's field stands_since restarts; first_seen_at stays."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, unread=("placement",)).history
     again = look(unread, RECORDED, now=THIRD)
@@ -96,11 +101,13 @@ def test_the_age_of_a_finding_restarts_after_a_source_could_not_be_read():
 
 
 @pytest.mark.parametrize(("at", "expected"), [(1, [True]), (2, [True]), (3, [False])])
-def test_a_finding_is_confirmed_after_the_configured_number_of_audits(at, expected):
+def test_a_finding_needs_the_configured_number_of_audits(at, expected):
+    """A finding that two audits saw is confirmed if confirm_audits is 1 or 2, and not if it is 3."""
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
-def test_a_new_allocation_finding_is_reported_only_after_a_fresh_read():
+def test_a_new_allocation_finding_needs_a_fresh_read():
+    """A new finding from cached allocations is not reported yet; the agent first reads the allocations again."""
     told = look(History(), RECORDED, PLAIN, fresh=False)
     assert [seen.finding.code for seen in told.findings] == ["volume-foreign"]
     assert [sighting.code for sighting in told.history.sightings] == ["volume-foreign"]
@@ -108,30 +115,34 @@ def test_a_new_allocation_finding_is_reported_only_after_a_fresh_read():
 
 
 @pytest.mark.parametrize(("finding", "fresh"), [(RECORDED, True), (PLAIN, False)])
-def test_allocations_are_not_reread_if_fresh_or_if_no_finding_needs_them(finding, fresh):
+def test_allocations_are_not_read_again_without_need(finding, fresh):
+    """The agent reads Placement's allocations again only if they are cached and a new finding depends on them."""
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_allocations_are_reread_until_the_finding_about_them_is_confirmed():
+def test_a_consumer_is_read_again_until_a_finding_is_confirmed():
+    """Until a finding about a consumer's allocation is confirmed, the agent lists the consumer for another read."""
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()
 
 
-def test_the_history_keeps_when_a_finding_was_first_seen_until_it_ends():
+def test_first_seen_at_stays_until_a_finding_ends():
+    """The agent's history keeps first_seen_at while audits see the finding, and forgets a finding that has ended."""
     told = after(([PLAIN, RECORDED], True), ([PLAIN], True))
     (sighting,) = told.history.sightings
     assert (sighting.id, sighting.first_seen_at, sighting.last_seen_at, sighting.times) == (PLAIN.id, FIRST, SECOND, 2)
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_the_audit_count_of_a_finding_stops_growing_once_it_is_confirmed():
-    """``confirm_audits`` is 2 here."""
+def test_the_audit_count_of_a_finding_stops_at_confirm_audits():
+    """With confirm_audits = 2, a finding that five audits saw has the count 2."""
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
 
 
-def test_findings_have_the_same_order_for_any_input_order():
+def test_findings_are_listed_in_a_fixed_order():
+    """The agent's list of findings does not depend on the order in which an audit found them."""
     findings = [
         PLAIN,
         RECORDED,
@@ -143,8 +154,11 @@ def test_findings_have_the_same_order_for_any_input_order():
     assert len({sighting.id for sighting in forward.history.sightings}) == 4
 
 
-def test_a_confirmed_finding_becomes_unknown_while_its_source_cannot_be_read():
-    """A known finding is neither gone nor new because a source was lost for one audit; only its count starts again."""
+def test_a_lost_source_makes_a_confirmed_finding_unknown():
+    """An audit cannot read the finding's source: the finding does not end.
+
+    It is confirmed again once it is seen again.
+    """
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, unread=("lvm", "state"))
     (seen,) = blind.findings
@@ -158,7 +172,8 @@ def test_a_confirmed_finding_becomes_unknown_while_its_source_cannot_be_read():
     assert (gone.history.sightings, [sighting.id for sighting in gone.gone]) == ((), [PLAIN.id])
 
 
-def test_a_finding_based_on_lvm_and_nova_ends_even_if_placement_is_down():
+def test_a_finding_can_end_without_an_unrelated_source():
+    """A finding that depends on LVM and nova ends while Placement is down, and becomes unknown while LVM is unread."""
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     assert look(known, unread=("placement",)).findings == ()
@@ -166,7 +181,8 @@ def test_a_finding_based_on_lvm_and_nova_ends_even_if_placement_is_down():
     assert seen.unknown_because == ("lvm",)
 
 
-def test_a_finding_keeps_its_text_while_one_of_its_sources_cannot_be_read():
+def test_a_finding_keeps_its_text_while_a_source_is_lost():
+    """An audit without one of the finding's sources shows the text of the last audit that read both of them."""
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     other = dataclasses.replace(finding, actual="half of the truth")
@@ -174,7 +190,8 @@ def test_a_finding_keeps_its_text_while_one_of_its_sources_cannot_be_read():
     assert (seen.state, seen.finding) == (FindingState.UNKNOWN, finding)
 
 
-def test_a_confirmed_finding_stays_confirmed_if_its_evidence_changes():
+def test_a_confirmed_finding_stays_confirmed_if_it_changes():
+    """The amount in a confirmed finding changes: the count of audits starts again, and the state stays confirmed."""
     states, history = [], History()
     for finding in (PLAIN, PLAIN, OTHER):
         told = look(history, finding)
@@ -183,15 +200,16 @@ def test_a_confirmed_finding_stays_confirmed_if_its_evidence_changes():
     assert states == [(FindingState.SEEN, 1), (FindingState.CONFIRMED, 2), (FindingState.CONFIRMED, 1)]
 
 
-def test_an_audit_that_ended_early_sets_every_finding_to_state_unknown():
+def test_an_audit_that_ended_early_makes_findings_unknown():
+    """The audit checked nothing, so the agent still lists each known finding, with the state unknown."""
     history = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND).history
     (seen,) = not_checked(history.sightings)
     assert (seen.state, seen.confirmed, seen.last_seen_at) == (FindingState.UNKNOWN, True, SECOND)
     assert seen.unknown_because == ("libvirt", "placement", "state")
 
 
-def test_an_allocation_finding_makes_the_agent_read_allocations_again():
-    """Confirmed or not: a problem that DELETE repaired must not be reported until the next full read."""
+def test_an_allocation_finding_needs_another_allocation_read():
+    """While a finding about allocations is reported, the agent reads them again, to see when it is repaired."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)
     assert (told.awaits_recorded, told.unconfirmed_recorded) == (True, ())
@@ -217,7 +235,8 @@ SPACED = {
 
 
 @pytest.mark.parametrize(("seconds", "expected"), SPACED.values(), ids=SPACED.keys())
-def test_two_audits_confirm_a_finding_only_if_they_are_10_to_180_s_apart(seconds, expected):
+def test_two_audits_10_to_180_s_apart_confirm_a_finding(seconds, expected):
+    """An earlier second audit does not count, and after a longer time the finding is counted anew."""
     history, told = History(), []
     for second in seconds:
         seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)
@@ -226,14 +245,16 @@ def test_two_audits_confirm_a_finding_only_if_they_are_10_to_180_s_apart(seconds
     assert told == expected
 
 
-def test_a_confirmed_finding_stays_confirmed_after_a_reboot_with_audit_count_1():
+def test_a_reboot_restarts_the_audit_count_of_a_finding():
+    """A confirmed finding stays confirmed after a reboot of the host, and its count of audits starts again at 1."""
     before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
     assert confirmed(before) == [True]
     (after_it,) = look(before.history, PLAIN, second=170, boot="another").findings
     assert (after_it.confirmed, after_it.times, after_it.first_seen_at) == (True, 1, FIRST)
 
 
-def test_a_finding_is_confirmed_if_it_was_also_seen_10_to_180_seconds_ago():
+def test_a_sighting_10_to_180_s_ago_confirms_a_finding():
+    """A finding that is seen now counts as confirmed if an audit 10 to 180 seconds ago also saw it."""
     history = look(History(), PLAIN, second=100, apart_s=10.0, within_s=180.0).history
 
     def now(second):
@@ -264,6 +285,7 @@ def test_a_finding_is_confirmed_if_it_was_also_seen_10_to_180_seconds_ago():
         ("allocation-leaked", {"placement", "state"}, Checks(), ()),
     ],
 )
-def test_a_finding_saved_without_text_stays_until_its_sources_are_read(code, rests_on, checks, because):
+def test_a_finding_without_text_stays_until_it_is_checked(code, rests_on, checks, because):
+    """An old history file has only the ids of findings; such a finding ends only after a check of its sources."""
     without_text = dataclasses.replace(PLAIN, code=code, rests_on=frozenset(rests_on), saved_id="5f0f")
     assert checks.missing(without_text) == because
