@@ -98,13 +98,14 @@ BOOKS = {
 
 
 @pytest.mark.parametrize(("change", "expected"), BOOKS.values(), ids=BOOKS.keys())
-def test_an_ended_finding_says_whether_nova_placement_or_the_host_changed(change, expected):
-    """The words give the amount before and after the change."""
+def test_an_ended_finding_says_what_has_changed(change, expected):
+    """The agent says whether nova, the host or Placement changed, and shows the amounts before and after."""
     finding, before, now = change
     assert reason(sighting(finding, before), booked=booked(*now)) == expected
 
 
-def test_a_change_written_by_the_agent_is_not_attributed_to_another_writer():
+def test_an_ended_finding_says_if_the_agent_made_the_change():
+    """The text has the words "this agent did not make this change" only if another program changed Placement."""
     before = sighting(LEAKED, vcpu(recorded=8))
     assert reason(before, wrote=frozenset({CONSUMER}))[1] == "placement: 8 VCPU -> nothing"
     assert reason(before, wrote=frozenset({"another"}))[1].endswith(" (this agent did not make this change)")
@@ -119,7 +120,8 @@ def test_a_change_written_by_the_agent_is_not_attributed_to_another_writer():
         {"finding_id": "root", "consumer_uuid": None},
     ],
 )
-def test_a_finding_that_heal_repaired_names_the_journal_entry_and_the_user(changes):
+def test_a_healed_finding_shows_the_journal_entry_and_user(changes):
+    """After `stocktake heal` repaired the finding or its root, the agent says who did it and in which journal entry."""
     repair = REPAIR._replace(**changes)
     found = gone(sighting(caused_by=("root",)), Present(repairs=(repair,)))
     assert (found.reason, found.entry_id, found.actor) == (GoneReason.HEALED, "3f9c", REPAIR.actor)
@@ -129,24 +131,28 @@ def test_a_finding_that_heal_repaired_names_the_journal_entry_and_the_user(chang
 @pytest.mark.parametrize(
     "changes", [{"at": BEFORE}, {"finding_id": "another", "consumer_uuid": "another"}, {"finding_id": None}]
 )
-def test_an_unrelated_repair_is_not_given_as_the_reason_why_a_finding_ended(changes):
+def test_an_unrelated_repair_does_not_explain_an_ended_finding(changes):
+    """A repair of another finding, or before the finding was last seen, is not shown as the reason of its end."""
     repair = REPAIR._replace(**({"consumer_uuid": None} | changes))
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 
 
-def test_a_finding_about_an_unavailable_source_ends_if_the_source_is_read_again():
+def test_a_source_outage_finding_ends_with_the_next_read():
+    """The agent gives "libvirt was read again" as the reason why a finding `source-unavailable` has ended."""
     lost = dataclasses.replace(LEAKED, code="source-unavailable", subject="libvirt", rests_on=frozenset())
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 
 
-def test_a_configuration_change_is_given_as_the_reason_why_a_finding_ended():
+def test_a_new_configuration_explains_an_ended_finding():
+    """The agent gives a changed role as the reason if it changed after an audit last saw the finding."""
     changed = Reconfigured(AFTER, "the configuration changed: role owner -> observer")
     assert reason(sighting(), reconfigured=changed) == (GoneReason.CONFIGURATION_CHANGED, changed.words)
     earlier = changed._replace(at=SEEN_AT)
     assert reason(sighting(), reconfigured=earlier)[0] is not GoneReason.CONFIGURATION_CHANGED
 
 
-def test_findings_about_the_old_provider_end_if_the_provider_uuid_changed():
+def test_a_new_provider_uuid_explains_an_ended_finding():
+    """The uuid of this host's provider has changed: the agent gives the old and the new uuid as the reason."""
     told = reason(sighting(), root_before=HOST_PROVIDER, root="p2")
     assert told == (GoneReason.IDENTITY_CHANGED, "the uuid of this host's provider changed: p1 -> p2")
     of_a_child = sighting(dataclasses.replace(LEAKED, provider_uuid="child"))
@@ -175,14 +181,16 @@ def row(key: str, name: str, recorded: int | None, place: ProviderKey = ROOT) ->
     )
 
 
-def test_the_stored_sum_of_all_allocations_excludes_sharing_providers():
+def test_the_sum_of_allocations_excludes_sharing_providers():
+    """The agent stores the sum of each resource class on this host; allocations on shared storage are not in it."""
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3), row("b", "DISK_GB", 9, ProviderKey("shared", "s")))
     found = booked_by(rows)
     assert found["b"] == (Booked("b", "VCPU", None, None, 3), Booked("b", "DISK_GB", None, None, 9, shared=True))
     assert found[ALL] == (Booked(ALL, "VCPU", None, None, 5),)
 
 
-def test_a_finding_about_several_consumers_stores_the_sum_of_their_allocations():
+def test_a_finding_about_consumers_stores_their_sum():
+    """The agent stores the summed allocations of all consumers of a finding, to say later what has changed."""
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)
@@ -194,7 +202,8 @@ def test_a_finding_about_several_consumers_stores_the_sum_of_their_allocations()
     assert noted == [[2], [2], [5], []]
 
 
-def test_a_finding_about_an_orphaned_volume_ends_if_the_volume_was_removed():
+def test_an_ended_volume_finding_shows_the_freed_disk_space():
+    """Someone removed an orphaned LVM volume of 20 GiB: the agent says "host: 20 GiB of DISK_GB -> nothing"."""
     volume = Claim(
         consumer=Consumer(key="vg0/c1_disk", kind="volume"),
         cause=Cause.VOLUME_ORPHANED,

@@ -40,7 +40,8 @@ def by_path(rows):
     return {row.source.partition(" ")[2]: (row.owner_kind, row.owner, row.size_bytes) for row in rows}
 
 
-def test_the_storage_ledger_accounts_for_every_byte_of_guest_disk_storage():
+def test_the_storage_ledger_accounts_for_every_byte():
+    """The agent lists an owner for every byte of nova's instances folder; the sum is the file system's size."""
     found = store(
         (ROOT, 4096),
         (f"{ROOT}/_base", 4096),
@@ -122,48 +123,53 @@ AS_BEFORE = {
 
 
 @pytest.mark.parametrize(("suffix", "nova", "libvirt", "owner"), AS_BEFORE.values(), ids=AS_BEFORE.keys())
-def test_nova_and_libvirt_data_together_decide_who_owns_an_instance_folder(suffix, nova, libvirt, owner):
+def test_an_instance_folder_gets_an_owner_or_is_leftover(suffix, nova, libvirt, owner):
+    """The agent reads in nova and libvirt who uses the folder. Without enough data the owner is unknown."""
     read = world(store((f"{FOLDER}{suffix}", GIB)), nova=nova, libvirt=libvirt)
     assert by_path(image_store_rows(read))[f"{FOLDER}{suffix}"] == (*owner, GIB)
     assert [left.path for left in leftovers(read)] == ([f"{FOLDER}{suffix}"] if owner[0] == "leftover" else [])
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_a_leftover_instance_folder_is_reported_only_if_nova_was_read(lost):
-    """The same holds for libvirt. Without one of the two, the ledger shows the owner of the folder as unknown."""
+def test_a_leftover_folder_is_found_only_with_nova_and_libvirt(lost):
+    """If nova or libvirt could not be read, the agent shows the owner of an instance folder as unknown."""
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 
 
-def test_an_instance_folder_on_shared_storage_is_not_reported_as_leftover():
-    """No instance of this host has the folder, but an instance of another host may have it."""
+def test_a_folder_on_shared_storage_is_not_leftover():
+    """An instance folder on NFS may belong to an instance of another host, so the agent shows its owner as unknown."""
     read = world(store((FOLDER, GIB), shared_because="the folder's file system is nfs4"))
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
 
 
-def test_an_empty_leftover_folder_is_reported_but_not_listed_as_disk_use():
+def test_an_empty_leftover_folder_is_reported():
+    """A folder of 0 bytes without an instance is reported as leftover; the list of disk use does not show it."""
     read = world(store((FOLDER, 0)))
     assert [left.size_bytes for left in leftovers(read)] == [0]
     assert FOLDER not in by_path(image_store_rows(read))
 
 
 def test_a_guest_disk_in_the_image_cache_belongs_to_the_guest():
+    """A libvirt domain has a file in nova's _base folder as a disk; the agent lists its bytes under the instance."""
     used = f"{ROOT}/_base/89ab"
     disks = (Disk(target="vda", kind="file", source=used),)
     read = world(store((used, GIB)), nova=state(instance()), libvirt=host(domain("i1", disks=disks)))
     assert by_path(image_store_rows(read))[used] == ("instance", I1, GIB)
 
 
-def test_a_shared_disk_file_belongs_to_the_guest_with_the_lowest_uuid():
+def test_a_shared_disk_file_belongs_to_one_guest():
+    """Three guests have the same disk file; the agent lists its bytes once, under the guest with the lowest uuid."""
     used = f"{ROOT}/shared.img"
     disks = (Disk(target="vda", kind="file", source=used),)
     read = world(store((used, GIB)), libvirt=host(*(domain(name, disks=disks) for name in "abc")))
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_a_base_image_is_listed_smaller_if_the_files_exceed_the_used_space():
+def test_a_base_image_is_cut_if_the_files_exceed_used_space():
+    """The measured files are larger than the used space, so the agent lists a base image as smaller and says so."""
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -187,8 +193,8 @@ BYTES = st.integers(0, 20 * MIB)
 
 
 @given(st.dictionaries(KINDS, BYTES), BYTES, BYTES, BYTES)
-def test_no_image_storage_row_is_negative_and_all_rows_add_up_to_the_total_size(files, size, free, available):
-    """This holds whatever changed between the two reads, and whatever statvfs reports."""
+def test_the_storage_rows_always_add_up_to_the_size(files, size, free, available):
+    """No row of the instances folder's ledger is negative, even if the measured sizes contradict each other."""
     rows = image_store_rows(world(store(*files.items(), size=size, free=free, available=available)))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)
@@ -203,7 +209,8 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_ceph_rows_show_the_nova_pool_and_other_use_and_free_space():
+def test_ceph_rows_show_pool_other_use_and_free_space():
+    """The agent lists nova's Ceph pool, the other use of the cluster, and the cluster's free space."""
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),
@@ -212,11 +219,12 @@ def test_ceph_rows_show_the_nova_pool_and_other_use_and_free_space():
 
 
 @given(BYTES, BYTES, BYTES)
-def test_the_listed_amounts_of_a_ceph_store_add_up_to_the_cluster_size(size, available, used):
+def test_the_ceph_rows_add_up_to_the_cluster_size(size, available, used):
+    """No row of the Ceph ledger is negative, even if the sizes that Ceph reports contradict each other."""
     rows = image_store_rows(pooled(cluster_bytes=size, available_bytes=available, used_bytes=used))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)
 
 
-def test_the_storage_ledger_omits_a_disk_store_that_was_not_read():
+def test_the_storage_ledger_omits_an_unread_disk_store():
     assert image_store_rows(snapshot()) == ()

@@ -47,7 +47,8 @@ def lines(ledger):
 I1, S = uuid("i1"), uuid("stranger")
 
 
-def test_the_ledger_lists_instance_amounts_from_nova_libvirt_and_placement():
+def test_the_ledger_lists_nova_libvirt_and_placement_amounts():
+    """The ledger shows an instance's VCPU by nova, by libvirt and by Placement side by side."""
     kept = written(WORLD)
     amounts = {("DISK_GB", 1), ("MEMORY_MB", 128), ("VCPU", 1)}
     assert lines(kept.promised) == {(I1, Cause.INSTANCE, name, amount) for name, amount in amounts}
@@ -56,7 +57,8 @@ def test_the_ledger_lists_instance_amounts_from_nova_libvirt_and_placement():
     assert kept.unmanaged.claims == ()
 
 
-def test_every_amount_in_the_ledger_states_the_record_from_which_it_was_read():
+def test_every_ledger_amount_shows_its_origin():
+    """The origin is, for example, "libvirt domain" or "placement allocations" with the instance's uuid."""
     kept = written(WORLD)
     by_book = [{str(c.source) for c in ledger.claims} for ledger in (kept.promised, kept.held, kept.recorded)]
     assert by_book == [
@@ -74,7 +76,8 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
-def test_a_guest_without_a_nova_instance_on_this_host_counts_as_unknown_to_nova(world):
+def test_a_guest_without_an_instance_here_is_unknown_to_nova(world):
+    """Nova's database has no instance for the guest, a deleted one, or one on another host."""
     kept = written(world)
     expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
     assert lines(kept.held) == lines(kept.unmanaged) == expected
@@ -95,21 +98,23 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_counts_as_a_nova_instance_unless_nova_data_rules_it_out(world):
+def test_a_guest_counts_as_an_instance_in_case_of_doubt(world):
+    """For example nova's row is invalid or nova was not read: the agent does not call the guest unknown to nova."""
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
 
 
-def test_the_ledger_counts_the_disk_of_a_guest_that_nova_does_not_know():
+def test_the_ledger_counts_the_disk_of_an_unknown_guest():
+    """Nova does not know the guest; its LVM volume of 2.5 GiB counts as 3 DISK_GB."""
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, volume("by-hand", 2.5)))
     kept = written(world, lvm_settings())
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_resources_used_by_unknown_guests_exclude_amounts_that_are_allocated():
-    """Unmanaged use is what guests and volumes that nova does not know take on the host."""
+def test_allocated_use_of_an_unknown_guest_is_counted_once():
+    """Nova does not know a guest with a VCPU allocation; only its memory counts as use that has no allocation."""
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)
@@ -120,7 +125,8 @@ def test_resources_used_by_unknown_guests_exclude_amounts_that_are_allocated():
     ("lost", "unknown"),
     [(STATE, "state_known"), (LIBVIRT, "host_known"), (PLACEMENT, "recorded_known")],
 )
-def test_the_ledger_has_no_amounts_from_a_source_that_could_not_be_read(lost, unknown):
+def test_the_ledger_has_no_amounts_of_an_unread_source(lost, unknown):
+    """The ledger marks the amounts of nova, libvirt or Placement as unknown if this source could not be read."""
     kept = written(without(WORLD, lost))
     flags = {"state_known": True, "host_known": True, "recorded_known": True, unknown: False}
     assert {name: getattr(kept, name) for name in flags} == flags
@@ -128,7 +134,8 @@ def test_the_ledger_has_no_amounts_from_a_source_that_could_not_be_read(lost, un
     assert empty.claims == ()
 
 
-def test_nova_amounts_are_unknown_if_the_name_of_the_compute_node_is_unknown():
+def test_nova_amounts_are_unknown_without_a_node_name():
+    """The agent does not know the name of this host's compute node, so it cannot tell which instances are here."""
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known
@@ -137,7 +144,8 @@ def test_nova_amounts_are_unknown_if_the_name_of_the_compute_node_is_unknown():
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_expected_usage_is_taken_from_libvirt_domains_if_nova_is_not_read():
+def test_libvirt_domains_give_the_amounts_if_nova_is_not_used():
+    """On a host without nova, the agent takes the expected usage from the domains and their nova metadata."""
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {
@@ -150,7 +158,7 @@ def test_expected_usage_is_taken_from_libvirt_domains_if_nova_is_not_read():
 
 
 def test_instance_amounts_are_unknown_without_nova_and_libvirt():
-    """The agent reads no nova data and cannot read libvirt, so the amounts of instances are unknown, not zero."""
+    """On a host without nova the agent cannot read libvirt: the amounts of instances are unknown, not zero."""
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()
@@ -167,13 +175,15 @@ NOTICED = {
 
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
-def test_the_ledger_digest_changes_if_an_instance_or_guest_or_volume_changes(changes):
+def test_the_ledger_digest_changes_with_instances_and_guests(changes):
+    """An added, removed or larger instance, guest or LVM volume changes the digest that the agent compares."""
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
 
 
-def test_the_ledger_digest_does_not_depend_on_placement_allocations():
+def test_the_ledger_digest_ignores_placement_allocations():
+    """During a live migration the allocation moves from the instance to the migration; the digest stays the same."""
     nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
     moved = snapshot(**settled_world(nova=nova))
     held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))
@@ -181,12 +191,14 @@ def test_the_ledger_digest_does_not_depend_on_placement_allocations():
     assert written(moved).promised != written(held_by_move).promised
 
 
-def test_amounts_of_the_root_provider_and_of_a_child_have_different_keys():
+def test_root_and_child_providers_have_different_keys():
+    """The agent keeps the amounts of the host's root provider and of a child provider apart."""
     assert provider_key(view(), ROOT_UUID) == ("root", "")
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 
 
-def test_an_allocation_on_a_child_provider_is_recorded_under_that_child():
+def test_an_allocation_on_a_child_provider_stays_there():
+    """The agent lists a VGPU allocation under the child provider that has it in Placement, not under the root."""
     on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     kept = written(snapshot(placement=view(on_child)))
     assert [c.provider_key for c in kept.recorded.claims] == [("provider", uuid("child"))]

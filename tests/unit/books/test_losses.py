@@ -31,27 +31,31 @@ def life(*moments: tuple[int, tuple[Failed, ...]], boots: str = "", settings=SET
 LIBVIRT_FAILED = (Failed(LIBVIRT, denied=False),)
 
 
-def test_a_source_outage_becomes_an_error_after_three_audits_and_300_seconds():
+def test_an_outage_is_an_error_after_3_audits_and_300_s():
+    """The agent's finding about an unread source is a warning until both limits are reached."""
     _, told = life(*((second, LIBVIRT_FAILED) for second in (0, 60, 120, 299, 300, 360)))
     assert told == [[False], [False], [False], [False], [True], [True]]
     _, told = life((0, LIBVIRT_FAILED), (400, LIBVIRT_FAILED), (401, LIBVIRT_FAILED))
     assert told == [[False], [False], [True]], "two audits are not enough, however long they are apart"
 
 
-def test_a_source_outage_lasts_from_a_failed_read_until_the_next_good_read():
+def test_a_good_read_ends_a_source_outage():
+    """After a good read, the next failed read of libvirt begins a new outage with the count 1."""
     losses, _ = life((0, LIBVIRT_FAILED), (60, LIBVIRT_FAILED), (120, LIBVIRT_FAILED))
     assert losses == (Loss(LIBVIRT, "at 0", 0, 3, is_error=False),)
     losses, _ = life((0, LIBVIRT_FAILED), (60, ()), (120, LIBVIRT_FAILED))
     assert losses == (Loss(LIBVIRT, "at 120", 120, 1, is_error=False),)
 
 
-def test_a_source_outage_is_an_error_at_once_if_the_credentials_are_refused():
+def test_refused_credentials_are_an_error_at_once():
+    """Placement refuses the agent's credentials: the finding about it starts as an error, not as a warning."""
     denied, failed = (Failed(PLACEMENT, denied=True),), (Failed(PLACEMENT, denied=False),)
     _, told = life((0, denied), (60, failed), (120, ()), (180, failed))
     assert told == [[True], [True], [], [False]]
 
 
-def test_a_source_outage_that_became_an_error_stays_an_error_after_a_reboot():
+def test_an_outage_stays_an_error_after_a_reboot():
+    """Libvirt cannot be read before and after a reboot of the host; the finding does not become a warning again."""
     moments = tuple((second, LIBVIRT_FAILED) for second in (1000, 1100, 1300, 5))
     losses, told = life(*moments, boots="aaab")
     assert told[2:] == [[True], [True]]
@@ -70,21 +74,24 @@ def test_a_source_outage_that_became_an_error_stays_an_error_after_a_reboot():
         (facts.settings(images_type="rbd"), CEPH, True),
     ],
 )
-def test_a_source_outage_is_an_error_only_if_writes_depend_on_the_source(settings, source, is_heavy):
+def test_an_outage_is_an_error_only_if_writes_need_the_source(settings, source, is_heavy):
+    """LVM is needed only if the guests' disks are on LVM; otherwise its outage stays a warning."""
     failed = (Failed(source, denied=True),)
     _, told = life((0, failed), (200, failed), (400, failed), settings=settings)
     assert told == [[is_heavy]] * 3
     assert (source in weighty(settings)) is is_heavy
 
 
-def test_a_source_outage_neither_starts_nor_ends_if_an_audit_skips_the_source():
+def test_a_skipped_source_keeps_its_outage():
+    """An audit that does not ask Placement starts no outage of Placement, and ends none."""
     failed, not_asked = (Failed(PLACEMENT, denied=False),), (Failed(PLACEMENT, denied=False, asked=False),)
     assert life((0, not_asked))[0] == ()
     losses, _ = life((0, failed), (60, not_asked), (120, not_asked))
     assert losses == (Loss(PLACEMENT, "at 0", 0, 1, is_error=False),)
 
 
-def test_a_finding_about_one_unreadable_folder_stays_a_warning_in_an_outage():
+def test_an_unreadable_folder_stays_a_warning_in_an_outage():
+    """A long libvirt outage is an error; the finding about one folder that cannot be read remains a warning."""
     part = dataclasses.replace(LOST, subject="/srv/nova")
     losses = (Loss(LIBVIRT, "at 0", 0, 9, is_error=True),)
     assert [f.severity for f in graded((LOST, part), losses)] == [Severity.ERROR, Severity.WARNING]
