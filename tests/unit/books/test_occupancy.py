@@ -63,14 +63,16 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("world", "expected"), USAGE.values(), ids=USAGE.keys())
-def test_the_usage_of_an_instance_depends_on_its_flavor_and_state_and_host(world, expected):
+def test_an_instances_usage_follows_flavor_state_and_host(world, expected):
+    """The agent counts memory, vCPUs and disk of nova's instances, for example no disk for a volume-backed one."""
     assert promised(world) == expected
 
 
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_a_stopped_or_paused_or_shelved_instance_uses_its_whole_flavor(vm_state):
+def test_s14_a_stopped_instance_uses_its_whole_flavor(vm_state):
+    """The agent counts the whole flavor also for a paused, suspended, shelved or soft-deleted instance."""
     assert promised(state(instance(vm_state=vm_state))) == A
 
 
@@ -153,18 +155,21 @@ MIGRATIONS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), MIGRATIONS.values(), ids=MIGRATIONS.keys())
-def test_the_usage_of_a_moving_instance_depends_on_the_state_of_the_move(world, expected):
+def test_a_moving_instances_usage_follows_its_migration(world, expected):
+    """On the source of a resize, for example, the agent counts the old flavor, and on the destination the new one."""
     assert promised(world) == expected
 
 
 @pytest.mark.parametrize("status", ["confirmed", "reverted", "failed", "completed", "cancelled", "done"])
-def test_s30_an_incoming_migration_that_has_ended_adds_no_usage(status):
+def test_s30_an_ended_incoming_migration_adds_no_usage(status):
+    """A migration to this host has failed, for example: the agent counts nothing for the instance here."""
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("status", ["accepted", "pre-migrating", "migrating", "post-migrating", "finished", "error"])
-def test_an_unfinished_incoming_migration_adds_the_usage_of_the_new_flavor(status):
+def test_an_unfinished_incoming_resize_adds_the_new_flavor(status):
+    """The agent counts the new flavor for an instance that is on its way to this host, also in the status error."""
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == B
 
@@ -181,12 +186,14 @@ def test_an_unfinished_incoming_migration_adds_the_usage_of_the_new_flavor(statu
         "rebuild_spawning",
     ],
 )
-def test_s34_an_incoming_stopped_instance_is_counted_with_its_new_flavor(task):
+def test_s34_an_incoming_stopped_instance_adds_its_new_flavor(task):
+    """A stopped instance is being resized or rebuilt onto this host; the agent counts the new flavor."""
     world = moving("i1", migration(**INCOMING), **resized(task_state=task, vm_state="stopped"), **AWAY)
     assert promised(world) == B
 
 
-def test_s37_only_the_newest_of_two_migrations_decides_the_usage_of_an_instance():
+def test_s37_only_the_newest_migration_decides_the_usage():
+    """An instance has two unfinished migrations to this host; the agent counts the flavor of the newer one."""
     earlier, later = NOW, NOW + datetime.timedelta(hours=1)
     first = migration(1, updated_at=later, **INCOMING)
     second = migration(2, kind="live-migration", updated_at=earlier, **INCOMING)
@@ -196,13 +203,15 @@ def test_s37_only_the_newest_of_two_migrations_decides_the_usage_of_an_instance(
     assert promised(moving("i1", first, newer, **changes, **AWAY)) == A
 
 
-def test_s38_a_migration_without_its_migration_context_is_reported_as_stuck():
+def test_s38_a_migration_without_its_context_is_stuck():
+    """The instance's migration context belongs to another migration; the agent reports the one without a context."""
     world = moving("i1", migration(**INCOMING), **resized(task_state="resize_prep", migration_context_id=2), **AWAY)
     (stuck,) = occupied(world, NODE, frozenset()).stuck
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_usage_is_counted_for_the_migration_if_its_uuid_has_an_allocation():
+def test_usage_belongs_to_the_migration_that_has_an_allocation():
+    """In a live migration Placement may hold the allocation under the migration's uuid; the agent counts it there."""
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies
@@ -210,7 +219,8 @@ def test_usage_is_counted_for_the_migration_if_its_uuid_has_an_allocation():
     assert (by_migration.consumer_uuid, by_migration.consumer_kind) == (uuid("migration-1"), "migration")
 
 
-def test_the_old_flavor_of_a_same_host_resize_is_counted_for_the_migration_uuid():
+def test_the_old_flavor_of_a_resize_belongs_to_the_migration():
+    """In a resize on one host, the agent counts the old flavor for the migration and the new one for the instance."""
     world = moving("i1", migration(dest_host="cmp1", dest_node=NODE), **resized(task_state="resize_prep"))
     taken = occupied(world, NODE, frozenset({uuid("i1"), uuid("migration-1")})).occupancies
     assert {(o.cause, o.flavor.name, o.consumer_uuid) for o in taken} == {
@@ -229,7 +239,8 @@ def test_the_old_flavor_of_a_same_host_resize_is_counted_for_the_migration_uuid(
         ((), {"VCPU": 2}),
     ],
 )
-def test_flavor_extra_specs_decide_how_much_vcpu_and_pcpu_an_instance_uses(specs, expected):
+def test_flavor_extra_specs_decide_between_vcpu_and_pcpu(specs, expected):
+    """For example hw:cpu_policy = dedicated gives PCPU, and mixed gives both classes."""
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=specs)))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(
@@ -238,13 +249,14 @@ def test_flavor_extra_specs_decide_how_much_vcpu_and_pcpu_an_instance_uses(specs
     assert {c.resource_class: c.amount for c in ledger.claims if "CPU" in c.resource_class} == expected
 
 
-def test_a_migration_to_the_same_host_without_a_new_flavor_is_counted_once():
-    """Unlike nova-compute: nova counts such a migration twice, though no guest moves to its own host."""
+def test_a_same_host_migration_is_counted_once():
+    """Source and destination are this host and the flavor stays: nova-compute counts it twice, and the agent once."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 
 
-def test_a_flavor_with_dedicated_cpus_uses_vcpu_if_the_host_dedicates_no_cpus():
+def test_dedicated_cpus_count_as_vcpu_without_a_dedicated_set():
+    """If the host has no cpu_dedicated_set, the agent counts a flavor with hw:cpu_policy = dedicated as VCPU."""
     world = state(instance(flavor=dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))))
     taken = occupied(world, NODE, frozenset())
     ledger = Ledger.of(c for r in BUILTIN for c in r.promised(taken.occupancies, settings()))

@@ -56,17 +56,20 @@ def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
     ],
     ids=["one on each card", "both on one", "one is missing", "both are"],
 )
-def test_vgpus_requested_in_several_request_groups_are_added_up(held, recorded, verdict):
+def test_vgpus_of_several_request_groups_are_added_up(held, recorded, verdict):
+    """A flavor requests one VGPU in each of two groups; the agent expects two on the graphics cards together."""
     found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
 
-def test_the_custom_mdev_class_of_a_flavor_is_compared_with_placement():
+def test_a_custom_class_of_a_vgpu_type_is_compared():
+    """The flavor requests the custom class of a VGPU type; the agent compares it with Placement's allocation."""
     found = rows(asking(resources__CUSTOM_BIG="1"), on(IN_07, "i1", "CUSTOM_BIG", 1))
     assert {name: (row.promised, row.verdict) for name, row in found.items()} == {"CUSTOM_BIG": (1, Verdict.AGREED)}
 
 
-def test_an_instance_with_memory_encryption_needs_one_encryption_context():
+def test_memory_encryption_needs_one_encryption_context():
+    """For a flavor with hw:mem_encryption = true the agent expects one MEM_ENCRYPTION_CONTEXT in Placement."""
     sev = child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16))
     world = snapshot(
         nova=state(asking(hw__mem_encryption="true")),
@@ -76,29 +79,33 @@ def test_an_instance_with_memory_encryption_needs_one_encryption_context():
     assert (found.promised, found.recorded) == (1, 1)
 
 
-def test_a_vgpu_allocation_is_marked_unknown_if_the_flavor_requests_no_vgpu():
-    """Its row in the ledger has the verdict "unknown"."""
+def test_an_unrequested_vgpu_allocation_is_marked_unknown():
+    """The flavor requests no VGPU; the agent marks the allocation as unknown and does not call it wrong."""
     found = rows(instance(), on(IN_06, "i1", "VGPU", 1))["VGPU"]
     assert (found.promised, found.verdict) == (None, Verdict.UNKNOWN)
 
 
-def test_the_ledger_has_no_row_for_a_requested_class_that_is_not_offered():
+def test_a_class_the_host_does_not_offer_gets_no_ledger_row():
+    """A flavor requests a VGPU or custom class that this host does not offer; the agent expects no allocation."""
     assert rows(asking(resources__CUSTOM_GOLD="1")) == {}
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 
 
-def test_s106_a_vgpu_on_the_root_is_correct_if_the_root_has_vgpu_inventory():
+def test_s106_a_vgpu_allocation_may_be_on_the_root_provider():
+    """If the root provider has VGPU inventory, the agent accepts an instance's VGPU allocation there."""
     found = rows(asking(resources__VGPU="1"), *allocations(uuid("i1"), VGPU=1), root_has=[inventory("VGPU", 8)])["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_an_instance_is_not_charged_for_vgpus_of_another_consumer():
+def test_an_instance_is_not_charged_for_others_vgpus():
+    """Another consumer has a VGPU allocation on the root provider; the agent compares only the instance's own one."""
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
 
 
-def test_the_vgpu_of_an_incoming_live_migration_is_expected_on_this_host():
+def test_an_incoming_live_migration_brings_its_vgpu():
+    """The agent expects the instance's VGPU allocation on this host while the migration runs."""
     there = dataclasses.replace(
         asking(resources__VGPU="1"), host="cmp2", node="cmp2.example.org", task_state="migrating"
     )

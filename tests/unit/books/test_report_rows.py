@@ -39,8 +39,8 @@ def ledger(world, chosen=None):
     return decided(world, chosen).ledger
 
 
-def test_the_ledger_lists_each_consumer_once_per_resource_class():
-    """The ledger compares nova's database, the host and Placement."""
+def test_the_ledger_lists_a_consumer_once_per_resource_class():
+    """Each row of the ledger shows the amounts by nova's database, by libvirt and by Placement."""
     rows = ledger(snapshot(**settled_world()))
     assert [(r.consumer_uuid, r.resource_class, r.promised, r.held, r.recorded, r.verdict) for r in rows] == [
         (I1, "DISK_GB", 1, None, 1, Verdict.AGREED),
@@ -53,7 +53,8 @@ def test_the_ledger_lists_each_consumer_once_per_resource_class():
     assert rows[2].source == f"nova instances {I1}, libvirt domain {I1}, placement allocations {I1}"
 
 
-def test_the_first_ledger_rows_show_what_is_reserved_for_the_host():
+def test_the_first_ledger_rows_show_the_hosts_reserve():
+    """The rows come from reserved_host_disk_mb and reserved_host_cpus."""
     chosen = lvm_settings(reserved_host_cpus=2, reserved_host_disk_mib=1025)
     rows = ledger(snapshot(lvm=group(20, volume("x", 2.5))), chosen)
     assert [(r.consumer_key, r.consumer_kind, r.cause, r.resource_class, r.held, r.verdict) for r in rows] == [
@@ -65,7 +66,8 @@ def test_the_first_ledger_rows_show_what_is_reserved_for_the_host():
     assert (rows[2].size_bytes, rows[2].consumer_uuid) == (2684354560, None)
 
 
-def test_the_ledger_shows_one_row_per_class_for_a_resize_on_the_same_host():
+def test_a_same_host_resize_has_one_ledger_row_per_class():
+    """During a resize on one host, each row shows the sum of the old and the new flavor."""
     nova = state(
         instance(task_state="resize_prep", old_flavor=FLAVOR_A, new_flavor=FLAVOR_B),
         migrations=(migration(dest_host="cmp1", dest_node=NODE),),
@@ -90,8 +92,8 @@ def inventories(world, chosen=None):
     return {(r.wanted or r.recorded).resource_class: r for r in rows}
 
 
-def test_an_inventory_row_shows_what_the_agent_wants_and_what_placement_has():
-    """It also shows the used and the free amount."""
+def test_an_inventory_row_shows_wanted_and_present_values():
+    """The row has the inventory that the agent wants, the one in Placement, and the used and free amounts."""
     held = root(inventory("CUSTOM_X", 7), inventory("PCPU", 2), inventory("VCPU", 9, allocation_ratio=2.0))
     world = snapshot(placement=view(allocations(I1, VCPU=10), provider=held))
     rows = inventories(world, settings(reserved_host_cpus=1))
@@ -104,19 +106,21 @@ def test_an_inventory_row_shows_what_the_agent_wants_and_what_placement_has():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_inventory_changes_are_proposed_only_if_libvirt_was_read():
+def test_no_inventory_change_is_proposed_without_libvirt():
+    """If libvirt was not read, the agent shows Placement's present inventory as the wanted one."""
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
 
 
-def test_used_and_free_amounts_are_unknown_if_placement_is_unreadable():
+def test_used_and_free_amounts_are_unknown_without_placement():
+    """Placement cannot be read; the inventory rows still show what the agent wants."""
     rows = inventories(snapshot(lost=[PLACEMENT]))
     assert {(r.recorded, r.used, r.free) for r in rows.values()} == {(None, None, None)}
     assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}
 
 
-def test_a_provider_row_names_the_parent_that_the_provider_has_in_placement():
+def test_a_provider_row_shows_the_parent_in_placement():
     child = Provider(uuid=I1, name="child", parent_uuid=ROOT_UUID, generation=1)
     held = view(provider=root(inventory("VCPU", 4)))
     world = snapshot(placement=dataclasses.replace(held, providers=(*held.providers, child)))
@@ -124,12 +128,14 @@ def test_a_provider_row_names_the_parent_that_the_provider_has_in_placement():
     assert set(places) == {ProviderPlace(NODE, ROOT_UUID, None), ProviderPlace("child", I1, ROOT_UUID)}
 
 
-def test_the_report_lists_the_planned_provider_if_placement_cannot_be_read():
+def test_the_planned_provider_is_listed_without_placement():
+    """If Placement cannot be read, the report still lists the provider that the agent wants for this host."""
     (place,) = provider_places(None, decided(snapshot(lost=[PLACEMENT])).tree)
     assert (place.uuid, place.parent_uuid) == (ROOT_UUID, None)
 
 
 def test_the_trait_table_shows_which_traits_the_agent_manages():
+    """COMPUTE_STATUS_DISABLED belongs to the agent, for example, and a custom trait of the cloud to the operator."""
     traits = frozenset({"COMPUTE_NODE", "CUSTOM_X", "COMPUTE_STATUS_DISABLED"})
     world = snapshot(placement=view(provider=root(traits=traits)), nova=state(service=service()))
     rows = trait_rows(world.placement.value, decided(world).tree)
@@ -142,7 +148,8 @@ def test_the_trait_table_shows_which_traits_the_agent_manages():
     assert {(r.provider, r.provider_uuid) for r in rows} == {(NODE, ROOT_UUID)}
 
 
-def test_the_report_notes_only_the_newest_evacuation_of_an_instance():
+def test_only_the_newest_evacuation_of_an_instance_is_noted():
+    """The agent's report says where each evacuated instance went and how large it is."""
     old = migration(1, kind="evacuation", status="completed")
     new = migration(2, kind="evacuation", status="done")
     lost = migration(3, "i9", kind="evacuation", status="done", uuid=None, dest_host=None)
@@ -168,13 +175,15 @@ def test_the_report_notes_only_the_newest_evacuation_of_an_instance():
     assert evacuation_notes(None) == ()
 
 
-def test_the_ledger_marks_every_row_as_unknown_if_nova_could_not_be_read():
+def test_every_ledger_row_is_unknown_without_nova():
+    """If nova could not be read, the agent calls no allocation correct or wrong."""
     world = without(snapshot(**settled_world()), STATE)
     assert {r.verdict for r in ledger(world)} == {Verdict.UNKNOWN}
     assert {r.promised for r in ledger(world)} == {None}
 
 
-def test_an_inventory_row_is_marked_undecided_if_its_source_could_not_be_read():
+def test_an_inventory_row_is_undecided_without_its_source():
+    """If LVM could not be read, for example, the agent does not decide about DISK_GB and marks its row so."""
     world = snapshot(placement=view(provider=root(inventory("VCPU", 8), inventory("DISK_GB", 20))), lvm=group(20))
     chosen = lvm_settings()
 
