@@ -85,8 +85,8 @@ def test_the_probe_refuses_a_caller_with_another_user_id(own: ProbeSocket) -> No
     assert answer.endswith("refused: the caller has the user id 65534 and is neither root nor the user 'no-such-user'")
 
 
-def test_a_closed_probe_socket_gives_permission_denied(own: ProbeSocket) -> None:
-    """An agent without the right to open the probe's socket reports "Permission denied" for its LVM read."""
+def test_a_forbidden_probe_socket_gives_permission_denied(own: ProbeSocket) -> None:
+    """An agent that may not open the root helper's socket reports "Permission denied" for its LVM read."""
     own.serve()
     os.chmod(own.path, 0o660)
     answer = as_nobody(lambda: through(own))
@@ -154,6 +154,7 @@ def test_an_lvm_read_fails_if_the_probe_answers_nonsense(own: ProbeSocket, body:
 
 
 def test_an_lvm_read_fails_if_the_probe_socket_is_missing(own: ProbeSocket) -> None:
+    """An agent that reads LVM through the root helper stocktake-probe reports that the helper cannot be reached."""
     with pytest.raises(SourceUnavailable, match="cannot be reached: No such file or directory"):
         through(own)
 
@@ -164,9 +165,9 @@ def test_an_lvm_read_fails_if_the_probe_socket_is_missing(own: ProbeSocket) -> N
     ids=["killed", "frozen"],
 )
 def test_a_killed_or_frozen_probe_fails_only_one_lvm_read(own: ProbeSocket, tmp_path, number, deadline_s, why) -> None:
-    """A probe process is killed or frozen while lvm2 runs.
+    """The root helper stocktake-probe is killed or frozen while lvm2 runs.
 
-    The agent's next LVM read gets an answer from a new probe process.
+    A later LVM read through the helper succeeds.
     """
     asked = own.folder / "asked"
     hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {asked}.new; mv {asked}.new {asked}; exec sleep 60")
@@ -203,6 +204,7 @@ def test_the_probe_kills_an_lvm_command_that_hangs(own: ProbeSocket, tmp_path) -
 
 
 def test_the_probe_reports_that_lvm2_is_not_installed(own: ProbeSocket, tmp_path) -> None:
+    """The root helper stocktake-probe tells the agent that the program `vgs` is missing."""
     direct = pytest.raises(SourceUnavailable, match="vgs is not installed")
     own.serve(("unshare", "--mount", "sh", "-c", f'mount --bind {tmp_path} /usr/sbin && exec "$@"', "sh", *own.probe()))
     with direct:
@@ -223,7 +225,7 @@ def without_times(value):
 
 
 def test_an_agent_without_root_reports_the_same_as_root(own: ProbeSocket, tmp_path, placement, monkeypatch):
-    """An unprivileged agent reads storage through the root helper; only times and ids differ from root's report."""
+    """An unprivileged agent reads storage through the root helper; only times, ids and counters differ."""
     # A file system of its own: the free space of the host's own file system changes all the time.
     with (
         contextlib.closing(Mounts()) as mounts,
@@ -315,7 +317,7 @@ def test_the_probe_measures_only_disks_that_libvirt_lists(own: ProbeSocket):
 
 
 def test_the_probe_measures_no_disk_if_libvirt_is_down(own: ProbeSocket):
-    """The root helper stocktake-probe then still measures nova's instances folder."""
+    """If libvirt cannot be read, the root helper stocktake-probe measures only nova's instances folder."""
     own.configure(uri="test:///nowhere.xml")
     own.serve()
     assert len(ProbeMeter(own.path).measure(frozenset(), lambda _path: None).image_stores) == 1

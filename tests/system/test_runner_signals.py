@@ -266,7 +266,7 @@ def test_the_daemon_survives_an_exception_in_an_audit(daemon):
 
 
 def test_a_configuration_error_ends_the_daemon_with_78(daemon):
-    """The error shows itself only when an audit runs; 78 is the exit code for an invalid configuration."""
+    """An audit finds an error in the configuration, and the agent's daemon exits with 78."""
     daemon.start(None, error="config")
     assert daemon.ended() == 78
     assert "report unreadable" in daemon.lines

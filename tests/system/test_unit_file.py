@@ -104,7 +104,7 @@ def test_systemd_analyze_accepts_all_units_and_the_drop_in(units, tmp_path, name
 
 
 def test_the_drop_in_removes_every_capability_of_the_agent():
-    """The systemd drop-in unprivileged.conf runs the agent as the user stocktake."""
+    """With the file unprivileged.conf, systemd runs the agent as the user stocktake and without capabilities."""
     lines = (ROOT / "systemd" / "unprivileged.conf").read_text().splitlines()
     # An empty value clears the list of the unit.
     assert {"User=stocktake", "CapabilityBoundingSet=", "PrivateDevices=yes"} <= set(lines)
@@ -149,13 +149,13 @@ def test_systemd_does_not_restart_the_agent_after_exit_5_or_78(service):
 
 
 def test_systemd_restarts_a_failed_agent_without_a_limit(service):
-    """The unit has Restart=on-failure and StartLimitIntervalSec=0."""
+    """The agent's unit has Restart=on-failure and StartLimitIntervalSec=0, so systemd never stops trying."""
     assert (service["Restart"], service["RestartSec"]) == ("on-failure", "5")
     assert "\nStartLimitIntervalSec=0\n" in UNIT.read_text().partition("[Service]")[0]
 
 
 def test_the_unit_limits_the_agents_memory_and_tasks(service):
-    """The agent's systemd unit also disables core dumps."""
+    """The agent's systemd unit sets MemoryMax and TasksMax, and switches core dumps off."""
     mib = {"M": 1, "G": 1024}
     memory = int(service["MemoryMax"][:-1]) * mib[service["MemoryMax"][-1]]
     # More than the agent and its largest command need, less than a hypervisor reserves for itself.

@@ -59,7 +59,7 @@ def fully_read(world: Snapshot) -> Snapshot:
 
 @pytest.mark.parametrize("code", sorted(PLANTED.keys() - OF_THEIR_OWN))
 def test_a_finding_becomes_unknown_if_its_source_is_lost(code):
-    """A reported finding is neither ended nor new while a source that it depends on cannot be read."""
+    """While a source of a finding, for example nova, cannot be read, the finding is kept with the state unknown."""
     losses = 0
     for make in PLANTED[code]:
         planted = make()
@@ -159,8 +159,8 @@ def test_a_finding_is_unknown_while_its_consumer_is_unread():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_refused_write_is_unknown_until_writes_are_tried(role, publish, attempts, held, error, expected):
-    """A finding `write-refused` can end only in an audit that was free to write and got an answer from Placement."""
+def test_a_write_finding_is_unknown_if_writes_are_postponed(role, publish, attempts, held, error, expected):
+    """An audit that postpones its writes, gets no answer or is a dry run does not end a finding `write-refused`."""
     task = SimpleNamespace(
         settings=facts.settings(role=role),
         request=AuditRequest(reasons=("test",), publish=publish),

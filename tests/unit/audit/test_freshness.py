@@ -44,7 +44,7 @@ READS = {
 
 @pytest.mark.parametrize(("read", "stood_s", "words"), READS.values(), ids=READS.keys())
 def test_nova_data_is_stale_if_its_heartbeat_is_60_s_old(read, stood_s, words):
-    """A cell's newest service heartbeat is 60 s old, 60 s in the future, missing, or unchanged for 60 s."""
+    """Nova data is also stale if the newest heartbeat is 60 s in the future, missing, or unchanged for 60 s."""
     before = Standing(read.heartbeat, 1000.0) if read.heartbeat else None
     why = why_stale(read, before, 1000.0 + stood_s, SETTINGS)
     assert (why is None) if words is None else why.startswith(words)

@@ -119,5 +119,6 @@ def test_the_report_says_why_placement_was_not_read():
 
 
 def test_only_the_first_audit_of_an_agent_is_marked_first():
+    """The report's field `first` is true only in the first audit since the agent started."""
     agent = Agent()
     assert [agent.audit(second).first for second in (0, 60, 120)] == [True, False, False]

@@ -131,7 +131,7 @@ def test_the_first_digest_of_nova_rows_is_not_a_change():
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
 def test_an_audit_for_an_event_reads_all_nova_rows(request_changes, memory_changes):
-    """The agent also reads all nova rows for a command, in its first audit, and if a finding needs another check."""
+    """A libvirt event or a command makes the agent read nova's rows themselves, not only a digest of them."""
     request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
     memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)
     assert why_no_light_read(request, memory)
@@ -144,7 +144,7 @@ def test_a_periodic_audit_may_skip_the_full_nova_read():
 
 
 def test_changed_guests_cause_a_full_nova_read():
-    """The agent also reads all nova rows if libvirt could not be read now or at the last full read."""
+    """The agent reads all nova rows if the guests in libvirt have changed, or if libvirt cannot be read."""
     assert not guests_changed(full(), facts.host(facts.domain("i1")))
     assert guests_changed(full(), facts.host())
     assert guests_changed(full(), None)

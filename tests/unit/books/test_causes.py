@@ -70,7 +70,7 @@ def crowd(leaked: int, rightful: int):
 
 @pytest.mark.parametrize(("leaked", "rightful", "is_symptom"), [(3, 4, True), (2, 4, True), (1, 6, False)])
 def test_a_leak_explains_over_capacity_if_it_is_large_enough(leaked, rightful, is_symptom):
-    """Over-capacity is a symptom of a leaked allocation only if the host would fit again without the leak."""
+    """Over-capacity is a symptom of a leaked allocation only if the remaining allocations would fit."""
     found = caused(crowd(leaked, rightful), ONE_TO_ONE)
     (over,), (leak,) = found["over-capacity"], found["allocation-leaked"]
     assert over.caused_by == ((leak.finding.id,) if is_symptom else ())
@@ -94,8 +94,8 @@ def stranger_world(vcpus: int, used: int):
         (UnmanagedPolicy.REPORT, 6, False),
     ],
 )
-def test_an_unknown_guest_explains_over_capacity_if_reserved(policy, used, is_symptom):
-    """The agent must have added the guest's use to `reserved`, and the host must fit again without the guest."""
+def test_an_unknown_guest_may_explain_over_capacity(policy, used, is_symptom):
+    """A guest that nova does not know explains it only if the guest's use is in `reserved` and covers the excess."""
     found = caused(stranger_world(1, used), dataclasses.replace(ONE_TO_ONE, unknown_guests=policy))
     (over,) = [one for one in found["over-capacity"] if one.finding.resource_class == "VCPU"]
     (guest,) = found["guest-unknown"]
@@ -103,7 +103,7 @@ def test_an_unknown_guest_explains_over_capacity_if_reserved(policy, used, is_sy
 
 
 def test_an_unknown_guest_explains_its_unallocated_use():
-    """The agent shows each finding `unmanaged-use-unplaced` as a symptom of the finding about the guest."""
+    """The agent shows findings `unmanaged-use-unplaced` as symptoms of the finding about a guest unknown to nova."""
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),

@@ -154,7 +154,7 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
 def test_a_consumer_is_compared_in_nova_libvirt_and_placement(world, expected):
-    """For each consumer the agent decides, for example, that the three agree or that its allocation is leaked."""
+    """The result is, for example, that nova, libvirt and Placement agree, or that an allocation is leaked."""
     assert only(world) is expected
 
 

@@ -182,7 +182,7 @@ def test_a_finding_can_end_without_an_unrelated_source():
 
 
 def test_a_finding_keeps_its_text_while_a_source_is_lost():
-    """An audit without one of the finding's sources shows the text of the last audit that read both of them."""
+    """An audit without nova shows a finding about LVM and nova with the text of an earlier audit."""
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     other = dataclasses.replace(finding, actual="half of the truth")
@@ -236,7 +236,7 @@ SPACED = {
 
 @pytest.mark.parametrize(("seconds", "expected"), SPACED.values(), ids=SPACED.keys())
 def test_two_audits_10_to_180_s_apart_confirm_a_finding(seconds, expected):
-    """An earlier second audit does not count, and after a longer time the finding is counted anew."""
+    """A second audit after less than 10 s does not count; after more than 180 s the finding is counted anew."""
     history, told = History(), []
     for second in seconds:
         seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)

@@ -99,7 +99,7 @@ def test_a_finding_that_came_back_is_counted_from_its_return():
         assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
-def test_a_merge_keeps_this_processs_uuid_and_settings():
+def test_a_merge_keeps_the_own_uuid_and_settings():
     """The provider uuid and the settings' digest of another process do not replace those in this process's history."""
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))

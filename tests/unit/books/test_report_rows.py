@@ -54,7 +54,7 @@ def test_the_ledger_lists_a_consumer_once_per_resource_class():
 
 
 def test_the_first_ledger_rows_show_the_hosts_reserve():
-    """The rows come from reserved_host_disk_mb and reserved_host_cpus."""
+    """The ledger of the host's amounts begins with reserved_host_disk_mb and reserved_host_cpus."""
     chosen = lvm_settings(reserved_host_cpus=2, reserved_host_disk_mib=1025)
     rows = ledger(snapshot(lvm=group(20, volume("x", 2.5))), chosen)
     assert [(r.consumer_key, r.consumer_kind, r.cause, r.resource_class, r.held, r.verdict) for r in rows] == [
