@@ -48,7 +48,8 @@ def connections(silent: socket.socket) -> int:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_waits_only_once_for_a_silent_placement_and_reports_the_wait(agent, silent, name):
+def test_a_command_waits_only_once_for_a_silent_placement(agent, silent, name):
+    """Placement accepts the connection and never answers. The command connects once and reports the wait on stderr."""
     done = agent.stocktake(*COMMANDS[name])
     assert done.returncode in (2, 75), done.stderr
     # The test trusts the limit of one request (other tests measure it) and counts the requests.
@@ -58,7 +59,8 @@ def test_a_command_waits_only_once_for_a_silent_placement_and_reports_the_wait(a
     assert "waiting for" not in done.stdout
 
 
-def test_a_command_in_quiet_mode_does_not_report_that_it_waits_for_placement(agent):
+def test_quiet_hides_the_message_about_a_wait(agent):
+    """`stocktake --quiet audit` prints no "waiting for" line while Placement is silent, only the error at the end."""
     done = agent.stocktake("--quiet", "audit")
     assert done.returncode == 2
     assert "waiting for" not in done.stderr

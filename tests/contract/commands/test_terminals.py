@@ -47,8 +47,8 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_command_output_fits_a_real_terminal_of_80_columns(host, command):
-    """A line that the terminal itself wraps is as long as the terminal: only lines to copy may be."""
+def test_command_output_fits_a_terminal_of_80_columns(host, command):
+    """Each command keeps its lines within 80 columns, except for lines to copy, such as a fix command."""
     _, written = typed(80, "--config-file", host.agent.config_file, *command)
     plain = re.sub(rb"\x1b\[[0-9;]*m", b"", written).decode()
     long = [line for line in plain.splitlines() if len(line) > 80]
@@ -59,12 +59,14 @@ def test_command_output_fits_a_real_terminal_of_80_columns(host, command):
 
 
 def test_terminal_output_equals_pipe_output_of_the_same_width(reported):
+    """`stocktake config show` prints the same lines to a terminal of 80 columns and to a pipe with COLUMNS=80."""
     _, written = typed(80, "--config-file", reported, "config", "show")
     piped = stocktake("--config-file", reported, "config", "show", COLUMNS="80")
     assert screen_of(80, written) == piped.stdout.splitlines()
 
 
-def test_status_prints_colours_to_a_terminal_but_not_to_a_pipe(reported):
+def test_status_prints_colours_only_to_a_terminal(reported):
+    """`stocktake status` colours the word ERROR on a terminal, and writes it without colour to a pipe."""
     code, written = typed(120, "--config-file", reported, "status")
     assert b"\x1b[1;31mERROR\x1b[0m  allocation-leaked" in written
     piped = stocktake("--config-file", reported, "status")
@@ -80,9 +82,8 @@ def test_status_prints_colours_to_a_terminal_but_not_to_a_pipe(reported):
         ((), {"TERM": "dumb"}),
     ],
 )
-def test_colours_can_be_turned_off_on_the_command_line_or_in_the_environment(
-    reported, monkeypatch, arguments, environment
-):
+def test_colours_can_be_turned_off(reported, monkeypatch, arguments, environment):
+    """The option --no-color, the variable NO_COLOR=1 or TERM=dumb each turn off the colours of `stocktake status`."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     _, written = typed(80, *arguments, "--config-file", reported, "status")
@@ -90,13 +91,15 @@ def test_colours_can_be_turned_off_on_the_command_line_or_in_the_environment(
     assert b"ERROR  allocation-leaked" in written
 
 
-def test_colours_stay_on_if_the_no_color_variable_is_empty(reported, monkeypatch):
+def test_colours_stay_on_if_no_color_is_empty(reported, monkeypatch):
+    """An empty NO_COLOR environment variable does not turn off the colours on a terminal."""
     monkeypatch.setenv("NO_COLOR", "")
     assert b"\x1b[" in typed(80, "--config-file", reported, "status")[1]
 
 
 @pytest.mark.parametrize("columns", [60, 220])
-def test_output_fits_the_terminal_or_the_width_in_the_columns_variable(reported, monkeypatch, columns):
+def test_output_fits_the_terminal_or_the_columns_variable(reported, monkeypatch, columns):
+    """The output is as wide as the terminal at most. The COLUMNS environment variable, if set, replaces that width."""
     _, written = typed(columns, "--config-file", reported, "config", "show")
     width = max(len(line) for line in screen_of(columns, written))
     assert width <= columns
@@ -113,7 +116,11 @@ ENCODINGS = [
 
 
 @pytest.mark.parametrize("environment", ENCODINGS, ids=str)
-def test_a_command_has_the_same_exit_code_for_every_encoding_of_stdout(reported, environment):
+def test_status_prints_any_name_in_any_encoding_of_stdout(reported, environment):
+    """An instance's name has an emoji and control characters.
+
+    `stocktake status` prints it to an ASCII stdout without an error.
+    """
     name = "caf\u00e9 \U0001f600 \u202eevil\x1b[2J\nname\udc80"
     ledger = tuple(replace(row, consumer_name=name if row.consumer_name else "") for row in SCREEN.ledger)
     write_report(str(reported.parent), replace(SCREEN, ledger=ledger))
@@ -131,7 +138,8 @@ def test_a_command_has_the_same_exit_code_for_every_encoding_of_stdout(reported,
     assert b"evil" in done.stdout
 
 
-def test_each_fix_command_that_audit_prints_at_80_columns_can_be_run(host, tmp_path):
+def test_each_fix_command_that_audit_prints_can_be_run(host, tmp_path):
+    """`stocktake audit` prints commands after the word "fix:". Each runs in a shell as printed, even at 80 columns."""
     said = host.run_apart("audit", COLUMNS="80").stdout
     fixes = [line.removeprefix("  fix: ") for line in said.splitlines() if line.startswith("  fix: stocktake ")]
     program = tmp_path / "stocktake"

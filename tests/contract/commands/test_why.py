@@ -40,7 +40,8 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_the_why_command_reports_max_unit_if_a_request_exceeds_the_host_cpus(host, rest):
+def test_why_reports_max_unit_for_a_request_above_all_cpus(host, rest):
+    """A request for one VCPU more than the host's CPUs does not fit; `stocktake why` reports the limit max_unit."""
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)
@@ -50,15 +51,16 @@ def test_the_why_command_reports_max_unit_if_a_request_exceeds_the_host_cpus(hos
     assert host.agent.provider_uuid not in offered(rest, f"resources=VCPU:{CPUS + 1}")
 
 
-def test_the_why_command_exits_0_for_a_request_that_fits(host, rest):
+def test_why_exits_0_for_a_request_that_fits(host, rest):
+    """`stocktake why` exits with 0 and prints "fits" if the host has room for the requested resources."""
     ended = host.run("why", "--resource", f"VCPU={CPUS}")
     assert (ended.code, ended.stderr) == (0, "")
     assert f"{host.agent.name}: fits" in ended.stdout
     assert host.agent.provider_uuid in offered(rest, f"resources=VCPU:{CPUS}")
 
 
-def test_the_why_command_prints_the_first_obstacle_and_the_smallest_remedy(host):
-    """The first line repeats the request."""
+def test_why_prints_an_obstacle_and_the_smallest_change(host):
+    """If a request does not fit, `stocktake why` prints an obstacle and then the smallest change that helps."""
     ended = host.run_apart("why", "--resource", f"VCPU={CPUS + 1}", "--resource", "MEMORY_MB=999999", COLUMNS="200")
     assert (ended.code, ended.stderr) == (3, "")
     said = ended.stdout.splitlines()
@@ -69,8 +71,8 @@ def test_the_why_command_prints_the_first_obstacle_and_the_smallest_remedy(host)
     assert "  also blocked by capacity: " in ended.stdout or "  also blocked by max_unit: " in ended.stdout
 
 
-def test_the_why_command_subtracts_allocations_in_placement_from_the_capacity(host, rest):
-    """The host has (16 - 1) x 4 = 60 VCPU, of which 20 are recorded: two more consumers of 16 leave 8."""
+def test_why_subtracts_the_existing_allocations(host, rest):
+    """Of 60 VCPU, allocations in Placement take 52. `stocktake why` then refuses a request for 9 VCPU and accepts 8."""
     consumers = [rest.allocate({host.agent.provider_uuid: {"VCPU": 16}}) for _ in range(2)]
     try:
         code, document = document_of(host, "--resource", "VCPU=9")
@@ -81,8 +83,8 @@ def test_the_why_command_subtracts_allocations_in_placement_from_the_capacity(ho
             rest.release(consumer)
 
 
-def test_the_why_command_lists_vcpus_that_nova_gave_to_no_instance_here(host, rest):
-    """Of the host's 60 VCPU a deleted instance has 4, a moved instance 8, and two unknown consumers 32."""
+def test_why_lists_vcpus_that_no_instance_here_should_have(host, rest):
+    """If VCPU are short, `stocktake why` lists allocations in Placement that nova gave to no instance on this host."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     try:
@@ -110,7 +112,8 @@ def test_the_why_command_lists_vcpus_that_nova_gave_to_no_instance_here(host, re
     assert document_of(host, "--resource", f"VCPU={CPUS + 1}")[1]["host"]["findings"] == []
 
 
-def test_the_why_command_evaluates_a_query_with_several_request_groups(host):
+def test_why_understands_several_request_groups(host):
+    """`stocktake why --query` takes a query of Placement with numbered groups, and applies its group_policy."""
     query = "resources=VCPU:1&resources1=VCPU:1&resources2=VCPU:1&group_policy=isolate&root_required=COMPUTE_NODE"
     code, document = document_of(host, "--query", query)
     assert (code, first(document)["constraint"]) == (3, "group-policy")
@@ -118,7 +121,8 @@ def test_the_why_command_evaluates_a_query_with_several_request_groups(host):
     assert host.run("why", "--query", query.replace("isolate", "none")).code == 0
 
 
-def test_the_why_command_can_use_the_flavor_of_an_existing_instance(host):
+def test_why_can_use_the_flavor_of_an_instance(host):
+    """`stocktake why --flavor-of UUID` requests what that instance's flavor contains. --resource changes an amount."""
     code, document = document_of(host, "--flavor-of", host.evacuated)
     assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
     assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3
@@ -143,13 +147,15 @@ def test_the_why_command_can_use_the_flavor_of_an_existing_instance(host):
         ((), "nothing is asked for"),
     ],
 )  # fmt: skip
-def test_the_why_command_exits_127_with_a_message_for_invalid_arguments(host, arguments, said):
+def test_why_exits_127_for_invalid_arguments(host, arguments, said):
+    """`stocktake why` prints an error, for example for an unknown resource class or for an option given twice."""
     ended = host.run("why", *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
 
 
-def test_the_why_command_suggests_a_provider_for_a_mistyped_in_tree_uuid(host, rest):
+def test_why_suggests_a_provider_for_a_mistyped_uuid(host, rest):
+    """If the uuid in --in-tree has a wrong digit, `stocktake why` exits with 127 and suggests the nearest provider."""
     uuid = rest.make_provider("the-near-one")
     nearly = uuid[:-1] + ("0" if uuid[-1] != "0" else "1")
     ended = host.run("why", "--resource", "VCPU=1", "--in-tree", nearly)
@@ -159,7 +165,8 @@ def test_the_why_command_suggests_a_provider_for_a_mistyped_in_tree_uuid(host, r
     assert host.run("why", "--resource", "VCPU=1", "--in-tree", "00000000").code == 127
 
 
-def test_the_why_command_exits_with_3_for_a_host_outside_the_wanted_aggregate(host, rest):
+def test_why_exits_3_for_a_host_outside_the_aggregate(host, rest):
+    """`stocktake why --member-of AGGREGATE` refuses a host that is not in the requested aggregate."""
     aggregate = new_uuid()
     rest.set_aggregates(rest.make_provider(), aggregate)
     code, document = document_of(host, "--resource", "VCPU=1", "--member-of", aggregate)
@@ -167,7 +174,8 @@ def test_the_why_command_exits_with_3_for_a_host_outside_the_wanted_aggregate(ho
     assert host.run("why", "--resource", "VCPU=1", "--member-of", f"!{aggregate}").code == 0
 
 
-def test_the_why_command_exits_127_for_an_empty_aggregate(tmp_path, rest):
+def test_why_exits_127_for_an_aggregate_without_providers(tmp_path, rest):
+    """No provider is in the --member-of aggregate; the error refers to `nova-manage placement sync_aggregates`."""
     own, aggregate = small_host(tmp_path, rest), new_uuid()
     own.run("audit", "--publish")
     rest.set_aggregates(own.agent.provider_uuid, aggregate)
@@ -180,8 +188,11 @@ def test_the_why_command_exits_127_for_an_empty_aggregate(tmp_path, rest):
     assert ("has the same result" in slip, "has the same result" in other) == (False, True)
 
 
-def test_the_why_command_counts_the_inventory_of_a_sharing_provider(tmp_path, rest):
-    """The host has none of the class itself; a sharing provider in its aggregate has it."""
+def test_why_counts_the_inventory_of_a_sharing_provider(tmp_path, rest):
+    """The host itself has no IPV4_ADDRESS.
+
+    A sharing provider in the host's aggregate offers it, so the request fits.
+    """
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     sharing, aggregate = rest.make_provider(), new_uuid()
@@ -195,15 +206,19 @@ def test_the_why_command_counts_the_inventory_of_a_sharing_provider(tmp_path, re
     assert (code, first(document)["constraint"], first(document)["provider_uuid"]) == (3, "max-unit", sharing)
 
 
-def test_only_numa_requests_are_refused_on_a_host_without_numa_cells(host):
+def test_a_host_without_numa_cells_refuses_numa_requests(host):
+    """`stocktake why --numa-nodes 1` exits with 3 on this host; a request without NUMA meets no such obstacle."""
     code, document = document_of(host, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
     assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_the_why_command_refuses_this_host_if_it_lacks_the_requested_numa_cells(host, rest):
-    """With ``--everywhere``, the other hosts that Placement offers still count as fitting."""
+def test_why_everywhere_checks_numa_only_on_this_host(host, rest):
+    """This host lacks the NUMA cells of --numa-nodes and is refused.
+
+    All other hosts that Placement offers count as fitting.
+    """
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -220,14 +235,16 @@ def test_the_why_command_refuses_this_host_if_it_lacks_the_requested_numa_cells(
     )
 
 
-def test_the_why_command_exits_3_if_the_only_host_searched_lacks_numa_cells(host):
+def test_why_exits_3_if_the_only_host_lacks_numa_cells(host):
+    """--in-tree limits `stocktake why --everywhere` to this host, which lacks the requested NUMA cells."""
     code, document = document_of(
         host, "--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere", "--in-tree", host.agent.provider_uuid
     )
     assert (code, document["fits"], document["cloud"]["fits"]) == (3, False, 0)
 
 
-def test_the_why_command_exits_75_if_it_has_neither_a_database_nor_a_compute_id(tmp_path, rest):
+def test_why_exits_75_if_the_provider_uuid_is_unknown(tmp_path, rest):
+    """Nova's database is down and the file compute_id is missing. The agent cannot tell which provider is this host."""
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -245,14 +262,16 @@ def test_the_why_command_exits_75_if_it_has_neither_a_database_nor_a_compute_id(
     assert own.run("why", "--resource", "VCPU=1").code == 2
 
 
-def test_the_why_command_exits_with_75_if_the_database_with_the_flavor_is_down(tmp_path, rest):
+def test_why_exits_75_if_the_flavor_cannot_be_read(tmp_path, rest):
+    """`stocktake why --flavor-of` needs nova's database, which is down; the error says that the flavor is not known."""
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
     assert (ended.code, ended.stdout, "the flavor is not known" in ended.stderr) == (75, "", True)
 
 
-def test_unsupported_flavor_extra_specs_are_reported_as_notes(tmp_path, rest):
+def test_why_prints_a_note_for_an_unsupported_extra_spec(tmp_path, rest):
+    """The flavor contains trait1:HW_CPU_X86_VMX, for example. `stocktake why` ignores it and prints a note."""
     own = small_host(tmp_path, rest)
     specs = (("resources:VGPU", "x"), ("resources1:VCPU", "2"), ("trait1:HW_CPU_X86_VMX", "required"))
     odd = own.agent.instance("odd", flavor=dataclasses.replace(SMALL, extra_specs=specs), flavor_id=3)
@@ -266,7 +285,8 @@ def test_unsupported_flavor_extra_specs_are_reported_as_notes(tmp_path, rest):
     assert "  note: extra spec resources:VGPU=x is not understood" in own.run("why", "--flavor-of", odd.uuid).stdout
 
 
-def test_the_why_command_exits_75_without_output_if_placement_is_down(tmp_path, rest):
+def test_why_exits_75_if_placement_is_down(tmp_path, rest):
+    """`stocktake why` prints nothing on stdout, and one error with Placement's address on stderr."""
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9", "token": TOKEN}})
     ended = own.run("why", "--resource", "VCPU=1")
@@ -275,21 +295,24 @@ def test_the_why_command_exits_75_without_output_if_placement_is_down(tmp_path, 
     assert ended.stderr.count("placement:") == 1, "the source is named once"
 
 
-def test_the_why_command_exits_127_for_an_unknown_class_if_placement_is_down(tmp_path, rest):
+def test_why_reports_a_mistyped_class_without_placement(tmp_path, rest):
+    """Placement is down; `stocktake why --resource VCPUS=1` still exits with 127 and asks "did you mean VCPU?"."""
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPUS=1")
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_the_why_command_cannot_look_up_a_flavor_if_no_database_is_configured(tmp_path, rest):
+def test_why_needs_a_database_for_flavor_of(tmp_path, rest):
+    """With [state] source = none, `stocktake why --flavor-of` exits with 127: the agent reads no flavors."""
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
     assert (ended.code, "source = none the agent reads no flavors" in ended.stderr) == (127, True)
 
 
-def test_the_why_command_exits_2_with_a_partial_answer_if_the_database_is_down(tmp_path, rest):
+def test_why_exits_2_if_the_database_is_down(tmp_path, rest):
+    """`stocktake why` still answers from Placement, and reports that it could not read nova's database."""
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"state": {"connection": f"sqlite:///{tmp_path}/nowhere/cell.sqlite"}})
@@ -300,7 +323,8 @@ def test_the_why_command_exits_2_with_a_partial_answer_if_the_database_is_down(t
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_the_why_command_and_placement_agree_which_hosts_fit_a_request(host, rest):
+def test_why_everywhere_finds_the_same_hosts_as_placement(host, rest):
+    """`stocktake why --everywhere` finds the same fitting hosts as Placement's own GET /allocation_candidates."""
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})
     rest.set_aggregates(roomy, aggregate)
@@ -318,7 +342,8 @@ def test_the_why_command_and_placement_agree_which_hosts_fit_a_request(host, res
     assert f"{host.agent.name}: does not fit" in said
 
 
-def test_the_why_command_sends_two_more_placement_requests_than_an_audit(host, rest):
+def test_why_sends_two_more_requests_than_an_audit(host, rest):
+    """Beyond the requests of an audit, `stocktake why` asks Placement only for the resource classes and the traits."""
     with rest.watched() as seen:
         host.run("audit")
     with rest.watched() as asked:
@@ -333,14 +358,18 @@ def test_the_why_command_sends_two_more_placement_requests_than_an_audit(host, r
     assert len(asked) == len(seen) + 2 + again == ended.document["placement"]["requests"]
 
 
-def test_the_why_command_about_all_hosts_exits_with_75_if_placement_is_down(tmp_path, rest):
+def test_why_everywhere_exits_75_if_placement_is_down(tmp_path, rest):
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPU=1", "--everywhere")
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_unreadable_numa_cells_do_not_make_the_why_command_refuse_a_request(tmp_path, rest):
+def test_why_does_not_refuse_for_unknown_numa_cells(tmp_path, rest):
+    """Libvirt is down, so the host's NUMA cells are unknown.
+
+    `stocktake why` exits with 2 and says so, and the request still fits.
+    """
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})
@@ -349,7 +378,11 @@ def test_unreadable_numa_cells_do_not_make_the_why_command_refuse_a_request(tmp_
     assert any("NUMA" in line for line in document["unknown"])
 
 
-def test_a_disabled_host_is_refused_only_if_the_request_forbids_its_trait(tmp_path, rest):
+def test_why_refuses_a_disabled_host_only_on_request(tmp_path, rest):
+    """A host has the trait COMPUTE_STATUS_DISABLED.
+
+    `stocktake why` refuses it only if the request forbids that trait.
+    """
     own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
     own.run("audit", "--publish")
     rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)

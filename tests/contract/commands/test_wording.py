@@ -229,22 +229,27 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("_earlier", "now", "run"), WORDS, ids=[now[:40] for _, now, _ in WORDS])
-def test_commands_print_each_listed_message_in_its_current_wording(tmp_path, monkeypatch, _earlier, now, run):
-    """WORDS lists messages whose earlier wording was unclear."""
+def test_the_agent_uses_the_new_wording_of_each_listed_message(tmp_path, monkeypatch, _earlier, now, run):
+    """The test has a list of messages that were once unclear.
+
+    Each appears in a command's output or a file in its new wording.
+    """
     monkeypatch.delenv("COLUMNS", raising=False)
     printed = run(tmp_path)
     assert re.search(now, printed, re.MULTILINE), printed
 
 
 @pytest.mark.parametrize("earlier", [*(earlier for earlier, _, _ in WORDS), "look at the named source"])
-def test_no_source_or_document_contains_the_old_wording_of_a_reworded_message(earlier):
+def test_no_file_contains_the_old_wording_of_a_message(earlier):
+    """Some messages were unclear and got a new wording; the code and the documents no longer contain the old one."""
     files = [*(ROOT / "agent").rglob("*.py"), *(ROOT / "agent").rglob("*.md"), *(ROOT / "docs").rglob("*.md")]
     files.append(ROOT / "README.md")
     found = [str(path.relative_to(ROOT)) for path in files if re.search(earlier, " ".join(path.read_text().split()))]
     assert found == []
 
 
-def test_an_audit_that_cannot_read_placement_prints_why_nothing_was_written(tmp_path):
+def test_an_audit_without_placement_says_why_it_wrote_nothing(tmp_path):
+    """If Placement cannot be reached, `stocktake audit` prints "nothing written: Placement was not read"."""
     more = tmp_path / "more.conf"
     more.write_text("[placement]\nendpoint_override = http://127.0.0.1:1\n")
     printed = _ran("--config-file", _configured(tmp_path), "--config-file", more, "audit")
