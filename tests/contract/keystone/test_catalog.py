@@ -48,16 +48,16 @@ def doors(cloud):
         ("public", "public"),
     ],
 )
-def test_the_client_uses_the_first_interface_in_valid_interfaces(
-    cloud, account, doors, client_with, valid_interfaces, taken
-):
+def test_the_client_uses_the_first_of_valid_interfaces(cloud, account, doors, client_with, valid_interfaces, taken):
+    """Keystone's catalog has three endpoints of Placement; the agent uses the first interface in valid_interfaces."""
     region, opened = doors
     options = {"region_name": region} | ({"valid_interfaces": valid_interfaces} if valid_interfaces else {})
     assert listed(client_with(**account.options(cloud.auth_url, **options))) == ()
     assert [name for name, door in opened.items() if door.seen] == [taken]
 
 
-def test_the_client_uses_the_next_interface_if_the_first_has_no_endpoint(cloud, account, client_with):
+def test_the_client_uses_the_next_interface_if_one_is_missing(cloud, account, client_with):
+    """The catalog has only a public endpoint of Placement. The agent uses it unless valid_interfaces excludes it."""
     region = cloud.identity.make_region()
     cloud.identity.make_endpoint(cloud.service, "public", cloud.placement.url, region)
     assert listed(client_with(**account.options(cloud.auth_url, region_name=region))) == ()
@@ -76,7 +76,8 @@ def test_the_client_uses_the_endpoint_of_the_configured_region(cloud, account, d
     assert opened["internal"].seen
 
 
-def test_an_unknown_region_name_is_reported_with_the_available_regions(cloud, account, client_with):
+def test_the_error_for_an_unknown_region_lists_the_regions(cloud, account, client_with):
+    """If [placement] region_name is unknown, the agent's error lists the regions with an endpoint of Placement."""
     kind = f"placement-{new_uuid()}"
     service, regions = cloud.identity.make_service(kind), sorted(cloud.identity.make_region() for _ in range(2))
     for region in regions:
@@ -89,19 +90,25 @@ def test_an_unknown_region_name_is_reported_with_the_available_regions(cloud, ac
     assert "region_name" in said
 
 
-def test_s152_a_service_type_not_in_the_catalog_raises_placement_unavailable(cloud, account, client_with):
+def test_s152_an_unknown_service_type_raises_an_error(cloud, account, client_with):
+    """If Keystone's catalog lacks [placement] service_type, the agent reports that Placement is unavailable."""
     with pytest.raises(PlacementUnavailable, match=r"type no-such-thing.*and the catalog has no other endpoint"):
         listed(client_with(**account.options(cloud.auth_url, service_type="no-such-thing")))
 
 
-def test_endpoint_override_replaces_the_catalog_but_tokens_come_from_keystone(cloud, account, client_with):
+def test_endpoint_override_replaces_the_catalog_url(cloud, account, client_with):
+    """The agent sends requests to [placement] endpoint_override, and still gets its token from Keystone."""
     with gateway(cloud.placement.url) as door:
         overridden = account.options(cloud.auth_url, region_name="RegionTow", endpoint_override=door.url)
         assert listed(client_with(**overridden)) == ()
         assert door.seen
 
 
-def test_the_next_request_finds_a_service_that_was_added_to_the_catalog(cloud, account, client_with):
+def test_the_next_request_finds_a_new_endpoint(cloud, account, client_with):
+    """A request fails because the catalog has no endpoint of Placement.
+
+    After one is added, the next request succeeds.
+    """
     region = cloud.identity.make_region()
     client = client_with(**account.options(cloud.auth_url, region_name=region))
     with pytest.raises(PlacementUnavailable, match="endpoint_override"):
@@ -110,7 +117,8 @@ def test_the_next_request_finds_a_service_that_was_added_to_the_catalog(cloud, a
     assert listed(client) == ()
 
 
-def test_s152_a_moved_endpoint_is_found_after_a_single_failed_request(cloud, account, client_with):
+def test_s152_a_moved_endpoint_is_found_after_one_failure(cloud, account, client_with):
+    """Placement gets a new URL in Keystone's catalog. One request to the old URL fails; the next uses the new URL."""
     region = cloud.identity.make_region()
     with gateway(cloud.placement.url) as old:
         endpoint = cloud.identity.make_endpoint(cloud.service, "internal", old.url, region)
@@ -123,7 +131,8 @@ def test_s152_a_moved_endpoint_is_found_after_a_single_failed_request(cloud, acc
     assert listed(client) == ()
 
 
-def test_repeated_placement_failures_cause_only_a_single_token_request(cloud, account, client_with, monkeypatch):
+def test_five_placement_failures_cause_one_token_request(cloud, account, client_with, monkeypatch):
+    """While Placement is down, the agent requests a new token from Keystone once, and not at every failure."""
     region = cloud.identity.make_region()
     with gateway(cloud.placement.url) as old:
         endpoint = cloud.identity.make_endpoint(cloud.service, "internal", old.url, region)

@@ -52,23 +52,26 @@ def works(client) -> bool:
 # Credentials that Keystone accepts.
 
 
-def test_the_client_authenticates_with_password_and_project_and_domains(cloud, account, client_with):
+def test_the_client_authenticates_with_a_password(cloud, account, client_with):
+    """With a user, a password, a project and their domains, the agent gets a token, and reads and writes Placement."""
     client = client_with(**account.options(cloud.auth_url))
     assert listed(client) == ()
     assert made(client)
 
 
 @pytest.mark.parametrize("suffix", ["", "/v3", "/v3/"])
-def test_the_client_accepts_an_auth_url_with_or_without_an_api_version(cloud, account, client_with, suffix):
+def test_auth_url_may_end_with_v3_or_not(cloud, account, client_with, suffix):
     assert listed(client_with(**account.options(cloud.keystone.url + suffix))) == ()
 
 
-def test_the_client_accepts_user_and_project_ids_instead_of_names(cloud, account, client_with):
+def test_the_client_accepts_user_and_project_ids(cloud, account, client_with):
+    """[placement] user_id and project_id can replace the names and their domains."""
     by_id = {"user_id": account.user, "project_id": account.project, "username": None, "user_domain_name": None}
     assert listed(client_with(**account.options(cloud.auth_url, **by_id, **NO_PROJECT))) == ()
 
 
-def test_the_client_reads_credentials_from_the_group_named_in_auth_section(cloud, account, tmp_path, client_with):
+def test_credentials_may_be_in_the_auth_section(cloud, account, tmp_path, client_with):
+    """With [placement] auth_section = keystone, the agent reads its credentials from the section [keystone]."""
     from agent.placement.http.access import client_from_conf
     from tests.rigs.placement import conf_of
 
@@ -81,7 +84,8 @@ def test_the_client_reads_credentials_from_the_group_named_in_auth_section(cloud
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_the_error_for_a_deleted_application_credential_says_to_check_it(cloud, account, client_with):
+def test_a_deleted_application_credential_is_denied(cloud, account, client_with):
+    """The error asks the operator to check that the application credential exists, and does not show its secret."""
     credential = cloud.identity.make_credential(account)
     client = client_with(**as_credential(cloud, credential))
     assert made(client)
@@ -92,7 +96,11 @@ def test_the_error_for_a_deleted_application_credential_says_to_check_it(cloud, 
     assert credential["secret"] not in said
 
 
-def test_a_read_only_application_credential_is_denied_on_write(cloud, account, client_with):
+def test_a_read_only_application_credential_cannot_write(cloud, account, client_with):
+    """An access rule of the credential permits only GET.
+
+    The agent can read Placement; a write raises PlacementDenied.
+    """
     rules = [{"service": "placement", "method": "GET", "path": "/**"}]
     client = client_with(**as_credential(cloud, cloud.identity.make_credential(account, rules)))
     assert listed(client) == ()
@@ -101,7 +109,8 @@ def test_a_read_only_application_credential_is_denied_on_write(cloud, account, c
     assert raised.value.status == 401
 
 
-def test_the_client_accepts_an_existing_token_with_auth_type_v3token(cloud, account, client_with):
+def test_the_client_accepts_an_existing_token(cloud, account, client_with):
+    """With auth_type = v3token, the agent uses the configured token of Keystone instead of a password."""
     token = cloud.identity.token_of(account)
     scope = {"token": token, "project_id": account.project, "region_name": REGION}
     client = client_with(auth_type="v3token", auth_url=cloud.auth_url, **scope)
@@ -112,7 +121,11 @@ def test_the_client_accepts_an_existing_token_with_auth_type_v3token(cloud, acco
 # Credentials that are refused.
 
 
-def test_a_wrong_password_is_denied_and_is_not_part_of_the_error(cloud, account, client_with):
+def test_the_error_for_a_wrong_password_omits_the_password(cloud, account, client_with):
+    """Keystone denies the token.
+
+    The error tells the operator to check the credentials, and does not show the password.
+    """
     error = denied(client_with(**account.options(cloud.auth_url, password="wrong-6e1f")))
     assert error.status == 401
     assert error.request_id.startswith("req-")
@@ -121,7 +134,8 @@ def test_a_wrong_password_is_denied_and_is_not_part_of_the_error(cloud, account,
     assert "wrong-6e1f" not in str(error)
 
 
-def test_a_disabled_user_is_denied_until_the_user_is_enabled_again(cloud, own_account, client_with):
+def test_a_disabled_user_is_denied(cloud, own_account, client_with):
+    """The same client can read Placement again after the operator has enabled the user again."""
     client = client_with(**own_account.options(cloud.auth_url))
     assert listed(client) == ()
     cloud.identity.change_user(own_account.user, enabled=False)
@@ -131,7 +145,11 @@ def test_a_disabled_user_is_denied_until_the_user_is_enabled_again(cloud, own_ac
     until(lambda: works(client), 60, "tokens are given again")
 
 
-def test_the_client_is_denied_until_keystone_has_the_configured_password_again(cloud, own_account, client_with):
+def test_a_changed_password_is_denied(cloud, own_account, client_with):
+    """Keystone denies the configured password while the user has a new one.
+
+    The client recovers after the change is undone.
+    """
     client = client_with(**own_account.options(cloud.auth_url))
     assert listed(client) == ()
     cloud.identity.change_user(own_account.user, password="another-3b7")
@@ -140,33 +158,38 @@ def test_the_client_is_denied_until_keystone_has_the_configured_password_again(c
     until(lambda: works(client), 60, "tokens are given again; those of the second of the change count as old ones")
 
 
-def test_a_project_in_which_the_user_has_no_role_is_denied(cloud, account, client_with):
+def test_a_project_without_a_role_of_the_user_is_denied(cloud, account, client_with):
+    """The user has no role in the configured project; the error tells the operator to check the project."""
     other = cloud.identity.make_account()
     error = denied(client_with(**account.options(cloud.auth_url, project_name=other.project_name)))
     assert error.status == 401
     assert "the project in [placement]" in str(error)
 
 
-def test_a_role_that_the_placement_policy_does_not_allow_is_denied_with_403(cloud, client_with):
+def test_a_member_role_is_denied_with_403(cloud, client_with):
+    """Placement's policy does not let a user with only the role member list providers; the agent's error says so."""
     error = denied(client_with(**cloud.identity.make_account("member").options(cloud.auth_url)))
     assert error.status == 403
     assert "Placement's policy asks for a role" in str(error)
     assert "placement:resource_providers:list" in str(error)
 
 
-def test_an_unscoped_token_without_a_catalog_raises_placement_unavailable(cloud, account, client_with):
+def test_missing_project_options_raise_an_error(cloud, account, client_with):
+    """Without a project, Keystone's token has an empty catalog. The agent's error refers to project_name."""
     with pytest.raises(PlacementUnavailable, match=r"catalog is empty.*project_name"):
         listed(client_with(**account.options(cloud.auth_url, **NO_PROJECT)))
 
 
-def test_a_user_name_without_a_user_domain_name_is_denied(cloud, account, client_with):
+def test_a_user_name_without_user_domain_name_is_denied(cloud, account, client_with):
+    """Keystone denies the token, and the error mentions the domain."""
     error = denied(client_with(**account.options(cloud.auth_url, user_domain_name=None)))
     assert error.status in {400, 401}
     assert "domain" in str(error)
 
 
 @pytest.mark.parametrize("suffix", ["", "/v3"])
-def test_an_auth_url_that_points_to_placement_is_reported_as_an_error(cloud, account, client_with, suffix):
+def test_an_auth_url_of_placement_raises_an_error(cloud, account, client_with, suffix):
+    """If auth_url is Placement's URL instead of Keystone's, the agent reports an error and does not hang."""
     # Placement answers 401 at /v3, where Keystone lists its versions: keystoneauth alone would deadlock on itself.
     with pytest.raises((PlacementDenied, PlacementUnavailable), match=r"auth_url|the credentials") as raised:
         listed(client_with(**account.options(f"{cloud.placement.url}{suffix}")))
@@ -182,9 +205,8 @@ def test_an_auth_url_that_points_to_placement_is_reported_as_an_error(cloud, acc
         ("v3applicationcredential", "application_credential_secret", "auth secret"),
     ],
 )
-def test_a_missing_credential_option_raises_a_config_error_at_start(
-    cloud, account, client_with, auth_type, missing, said
-):
+def test_a_missing_credential_option_raises_a_config_error(cloud, account, client_with, auth_type, missing, said):
+    """At its start, the agent finds that password, auth_url or application_credential_secret is not set."""
     credential = {"id": "0" * 32, "secret": "s3"}
     options = account.options(cloud.auth_url) if auth_type == "password" else as_credential(cloud, credential)
     with pytest.raises(ConfigError, match=rf"\[placement\].*{said}"):
@@ -194,7 +216,7 @@ def test_a_missing_credential_option_raises_a_config_error_at_start(
 # What the agent logs.
 
 
-def test_debug_logs_contain_neither_passwords_nor_tokens(cloud, account, client_with, caplog):
+def test_debug_logs_contain_no_passwords_and_no_tokens(cloud, account, client_with, caplog):
     credential = cloud.identity.make_credential(account)
     caplog.set_level(logging.DEBUG)
     caplog.clear()

@@ -38,7 +38,11 @@ def port_of(url):
 
 
 @pytest.mark.parametrize(("phase", "path"), [("versions", ""), ("token", "/v3")])
-def test_requests_fail_within_the_deadline_if_keystone_responds_slowly(cloud, account, client_with, phase, path):
+def test_a_slow_keystone_answer_ends_at_the_deadline(cloud, account, client_with, phase, path):
+    """Keystone sends one byte now and then.
+
+    The agent's request to Placement, which needs a token, fails at its deadline.
+    """
     with proxied(("127.0.0.1", port_of(cloud.keystone.url))) as proxy:
         options = account.options(proxy.url + path) | ({"auth_type": "v3password"} if path else {})
         client = client_with(**options, timeout=TIMEOUT_S)
@@ -48,7 +52,8 @@ def test_requests_fail_within_the_deadline_if_keystone_responds_slowly(cloud, ac
         assert listed(client) == ()
 
 
-def test_requests_fail_within_the_deadline_if_keystone_tls_handshakes_are_slow(cloud, account, client_with, tmp_path):
+def test_a_slow_keystone_tls_handshake_ends_at_the_deadline(cloud, account, client_with, tmp_path):
+    """Keystone's TLS handshake comes one byte now and then; the agent's request fails at its deadline."""
     authority = Authority(tmp_path / "ca")
     with (
         tls_before(cloud.keystone.url, authority.certificate("keystone")) as door,

@@ -52,7 +52,9 @@ def token_requests(cloud: Cloud) -> list[str]:
     return [line for line in cloud.keystone.asked() if line.startswith("POST /v3/auth/tokens") and " stocktake" in line]
 
 
-def test_config_check_live_gets_a_keystone_token_and_reports_a_wrong_password(cloud, host, account):
+def test_config_check_live_tries_to_get_a_keystone_token(cloud, host, account):
+    """`stocktake config check --live` gets a token with the configured credentials, and reports a wrong password."""
+
     def rows() -> dict[str, tuple[bool, str]]:
         live = json.loads(host.stocktake("config", "check", "--live", "-f", "json").stdout)["live"]
         return {row["what"]: (row["ok"], row["words"]) for row in live}
@@ -67,7 +69,8 @@ def test_config_check_live_gets_a_keystone_token_and_reports_a_wrong_password(cl
     assert "HTTP 401" in found["Keystone token"][1]
 
 
-def test_agent_and_audit_command_accept_nova_credentials_and_log_no_secret(cloud, host, account):
+def test_the_programs_accept_the_credentials_in_nova_conf(cloud, host, account):
+    """The agent and `stocktake audit` use Placement's credentials from nova.conf, and print no password or token."""
     host.configure({"DEFAULT": LOUDEST})
     once = host.agent("--once")
     assert once.code == 0, once.stderr
@@ -82,7 +85,11 @@ def test_agent_and_audit_command_accept_nova_credentials_and_log_no_secret(cloud
     assert "gAAAAA" not in told
 
 
-def test_config_show_names_the_file_that_sets_a_rejected_password(cloud, host, account):
+def test_config_show_prints_which_file_sets_the_password(cloud, host, account):
+    """Keystone rejects the password.
+
+    The error refers to `stocktake config show`, which prints the path of the file nova.conf.
+    """
     nova_conf(host, account.options(cloud.auth_url, password="wrong-6e1f"))
     ended = host.stocktake("audit", "-f", "json")
     assert ended.code == 2
@@ -96,7 +103,11 @@ def test_config_show_names_the_file_that_sets_a_rejected_password(cloud, host, a
     assert "wrong-6e1f" not in shown
 
 
-def test_s154_a_daemon_started_without_keystone_publishes_after_keystone_starts(cloud, host, account):
+def test_s154_a_daemon_may_start_before_keystone(cloud, host, account):
+    """The agent reports that Keystone refuses connections.
+
+    After Keystone's start, the agent publishes its inventory by itself.
+    """
     cloud.keystone.stop()
     try:
         with host.daemon() as daemon:
@@ -114,7 +125,7 @@ def test_s154_a_daemon_started_without_keystone_publishes_after_keystone_starts(
             cloud.keystone.start()
 
 
-def test_the_daemon_requests_only_a_single_token_for_ten_audits(cloud, host):
+def test_the_daemon_requests_one_token_for_ten_audits(cloud, host):
     before = len(token_requests(cloud))
     with host.daemon() as daemon:
         daemon.first_audit()

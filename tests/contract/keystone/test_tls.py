@@ -41,9 +41,8 @@ def secure_keystone(cloud, authority):
         yield door
 
 
-def test_setting_cafile_is_enough_to_reach_keystone_and_placement_over_tls(
-    cloud, account, authority, secure, secure_keystone, client_with
-):
+def test_cafile_is_used_for_keystone_and_placement(cloud, account, authority, secure, secure_keystone, client_with):
+    """If both services have a certificate of a private authority, [placement] cafile is the only option to set."""
     region = cloud.identity.make_region()
     cloud.identity.make_endpoint(cloud.service, "internal", secure.url, region)
     options = account.options(f"{secure_keystone.url}/v3", region_name=region, cafile=authority.path)
@@ -53,7 +52,8 @@ def test_setting_cafile_is_enough_to_reach_keystone_and_placement_over_tls(
     assert ("POST", "/v3/auth/tokens") in [(asked.method, asked.path) for asked in secure_keystone.seen]
 
 
-def test_requests_fail_until_a_removed_cafile_is_restored(cloud, account, authority, secure, client_with, tmp_path):
+def test_requests_fail_while_cafile_is_missing(cloud, account, authority, secure, client_with, tmp_path):
+    """Someone removes the file of [placement] cafile at run time. Requests succeed again after the file is back."""
     cafile = tmp_path / "ca.pem"
     cafile.write_bytes(authority.path.read_bytes())
     client = client_with(**account.options(cloud.auth_url, endpoint_override=secure.url, cafile=cafile, **QUICK))
@@ -64,20 +64,28 @@ def test_requests_fail_until_a_removed_cafile_is_restored(cloud, account, author
     assert listed(client) == ()
 
 
-def test_placement_tls_error_without_cafile_names_the_cafile_option(cloud, account, secure, client_with):
+def test_an_untrusted_placement_certificate_raises_an_error(cloud, account, secure, client_with):
+    """Placement's certificate is from a private authority and cafile is not set.
+
+    The error tells the operator to set it.
+    """
     said = refused(client_with(**account.options(cloud.auth_url, endpoint_override=secure.url, **QUICK)))
     assert "set [placement] cafile" in said
     assert secure.url in said
 
 
 @pytest.mark.parametrize("suffix", ["", "/v3"])
-def test_keystone_tls_error_without_cafile_names_the_cafile_option(account, secure_keystone, client_with, suffix):
+def test_an_untrusted_keystone_certificate_raises_an_error(account, secure_keystone, client_with, suffix):
+    """Keystone's certificate is from a private authority and cafile is not set.
+
+    The error tells the operator to set it.
+    """
     said = refused(client_with(**account.options(secure_keystone.url + suffix, **QUICK)))
     assert "set [placement] cafile" in said
     assert secure_keystone.url in said
 
 
-def test_a_certificate_from_an_authority_missing_in_cafile_is_rejected(cloud, account, secure, client_with, tmp_path):
+def test_a_certificate_of_an_authority_not_in_cafile_is_rejected(cloud, account, secure, client_with, tmp_path):
     other = Authority(tmp_path / "other")
     options = account.options(cloud.auth_url, endpoint_override=secure.url, cafile=other.path, **QUICK)
     assert "set [placement] cafile" in refused(client_with(**options))
@@ -95,7 +103,8 @@ def test_an_expired_certificate_is_rejected(cloud, account, authority, client_wi
         assert "has expired, or this host's clock is ahead" in refused(client_with(**options))
 
 
-def test_mutual_tls_needs_a_client_certificate_in_certfile(cloud, account, authority, client_with):
+def test_mutual_tls_needs_a_client_certificate(cloud, account, authority, client_with):
+    """If Placement requires a client certificate, the error tells the operator to set certfile and keyfile."""
     ours = authority.certificate("agent")
     with tls_before(cloud.placement.url, authority.certificate("mutual"), clients_of=authority) as door:
         options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)
@@ -106,8 +115,8 @@ def test_mutual_tls_needs_a_client_certificate_in_certfile(cloud, account, autho
         assert listed(client_with(**options, certfile=both)) == ()
 
 
-def test_the_client_accepts_an_untrusted_certificate_if_insecure_is_true(cloud, account, secure, client_with, recwarn):
-    """The client prints no warning."""
+def test_insecure_true_accepts_an_untrusted_certificate(cloud, account, secure, client_with, recwarn):
+    """With [placement] insecure = true, the agent accepts any certificate of Placement and prints no warning."""
     options = account.options(cloud.auth_url, endpoint_override=secure.url, insecure="true")
     assert listed(client_with(**options)) == ()
     # Ignore ResourceWarnings: the garbage collector may report objects of other tests.
@@ -115,8 +124,8 @@ def test_the_client_accepts_an_untrusted_certificate_if_insecure_is_true(cloud, 
     assert [str(warning.message) for warning in told] == []
 
 
-def test_a_url_with_the_wrong_scheme_raises_an_error(cloud, account, authority, secure, client_with):
-    """The URL has http where the server speaks TLS, or https where it does not."""
+def test_http_instead_of_https_raises_an_error(cloud, account, authority, secure, client_with):
+    """The URL has http although the server uses TLS, or https although it does not; the agent reports an error."""
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
     assert "does not speak TLS: check whether the URL must begin with http://" in refused(client_with(**options))
@@ -149,9 +158,8 @@ def wrong_files(authority, folder):
         "certfile without a key",
     ],
 )
-def test_an_unusable_tls_file_raises_a_config_error_that_names_its_option(
-    authority, account, client_with, tmp_path, case
-):
+def test_an_unusable_tls_file_raises_a_config_error(authority, account, client_with, tmp_path, case):
+    """The file of cafile, certfile or keyfile is missing or unusable; the error contains the option and its value."""
     options, said = wrong_files(authority, tmp_path)[case]
     with pytest.raises(ConfigError) as raised:
         client_with(**account.options("https://keystone:5000/v3", **options))

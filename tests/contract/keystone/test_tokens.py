@@ -32,7 +32,8 @@ def put_vcpus(client, uuid, generation, total):
     return client.put(f"/resource_providers/{uuid}/inventories", MINIMUM, body, wire.parse_inventories)
 
 
-def test_ten_reads_of_a_tree_cause_a_single_token_request_to_keystone(cloud, account, client_with):
+def test_ten_reads_of_a_tree_need_one_keystone_token(cloud, account, client_with):
+    """The agent keeps its token; only the first request to Placement needs Keystone."""
     client = client_with(**account.options(cloud.auth_url))
     before = len(cloud.keystone.asked())
     uuid = with_provider(cloud, client)
@@ -43,7 +44,8 @@ def test_ten_reads_of_a_tree_cause_a_single_token_request_to_keystone(cloud, acc
     assert [line.split()[:3] for line in asked] == [["GET", "/v3", "200"], ["POST", "/v3/auth/tokens", "201"]]
 
 
-def test_a_write_with_a_revoked_token_gets_a_new_token_and_is_applied_once(cloud, account, client_with):
+def test_a_write_with_a_revoked_token_is_applied_once(cloud, account, client_with):
+    """Placement answers a write with 401. The agent gets a new token and repeats the write, which takes effect once."""
     client = client_with(**account.options(cloud.auth_url))
     uuid = with_provider(cloud, client)
     reader = TreeReader(client)
@@ -61,7 +63,8 @@ def test_a_write_with_a_revoked_token_gets_a_new_token_and_is_applied_once(cloud
     assert len(ours(cloud.keystone.asked()[keystone:], "^POST /v3/auth/tokens")) == 1
 
 
-def test_placement_reads_raise_placement_unavailable_during_a_keystone_outage(cloud, account, client_with):
+def test_a_placement_read_fails_while_keystone_is_down(cloud, account, client_with):
+    """The agent reports that Placement is unavailable, and reads its providers again after Keystone's start."""
     client = client_with(**account.options(cloud.auth_url, status_code_retries=0))
     uuid = with_provider(cloud, client)
     reader = TreeReader(client)
