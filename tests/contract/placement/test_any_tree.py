@@ -312,7 +312,11 @@ AT_LEAST = {
 }
 
 
-def test_the_agent_writes_any_provider_tree_despite_writes_by_other_clients(rest, tmp_path, capsys):
+def test_the_agent_writes_any_provider_tree(rest, tmp_path, capsys):
+    """Another client writes to Placement in between.
+
+    The agent keeps that client's data, and reports what it could not write.
+    """
     Stranger(rest, random.Random()).register()
     newest, older = Client.of(tmp_path, rest, None), Client.of(tmp_path, rest, OLDER)
     tally: Counter[str] = Counter()

@@ -64,7 +64,11 @@ def create(client, uuid, name):
 # Answers of a real server.
 
 
-def test_a_stale_inventory_generation_raises_generation_conflict(rest, client):
+def test_a_stale_inventory_generation_raises_a_conflict(rest, client):
+    """Another client changed the provider's inventory since the agent read it.
+
+    The agent's write raises GenerationConflict.
+    """
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     with pytest.raises(GenerationConflict) as raised:
@@ -75,7 +79,8 @@ def test_a_stale_inventory_generation_raises_generation_conflict(rest, client):
 
 
 @pytest.mark.parametrize(("part", "key"), [("traits", "traits"), ("aggregates", "aggregates")])
-def test_a_stale_generation_of_traits_or_aggregates_raises_generation_conflict(rest, client, part, key):
+def test_a_stale_generation_of_traits_raises_a_conflict(rest, client, part, key):
+    """A write of traits or aggregates raises GenerationConflict if another client changed the provider before."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     with pytest.raises(GenerationConflict):
@@ -84,7 +89,8 @@ def test_a_stale_generation_of_traits_or_aggregates_raises_generation_conflict(r
         )
 
 
-def test_removing_a_resource_class_in_use_raises_inventory_in_use(rest, client):
+def test_removing_a_resource_class_in_use_raises_an_error(rest, client):
+    """Placement refuses to remove VCPU from an inventory while an allocation uses it; the agent's error says so."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}, "DISK_GB": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -92,13 +98,13 @@ def test_removing_a_resource_class_in_use_raises_inventory_in_use(rest, client):
         put_inventories(client, uuid, rest.generation(uuid), DISK_GB=4)
 
 
-def test_creating_a_provider_with_a_taken_name_raises_duplicate_name(rest, client):
+def test_creating_a_provider_with_a_taken_name_raises_an_error(rest, client):
     uuid = rest.make_provider()
     with pytest.raises(DuplicateName, match=f"host-{uuid}"):
         create(client, new_uuid(), f"host-{uuid}")
 
 
-def test_deleting_a_provider_with_allocations_raises_provider_in_use(rest, client):
+def test_deleting_a_provider_with_allocations_raises_an_error(rest, client):
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -106,20 +112,21 @@ def test_deleting_a_provider_with_allocations_raises_provider_in_use(rest, clien
         client.delete(f"/resource_providers/{uuid}", MINIMUM)
 
 
-def test_deleting_a_provider_with_children_raises_provider_in_use(rest, client):
+def test_deleting_a_provider_with_children_raises_an_error(rest, client):
     uuid = rest.make_provider()
     rest.make_provider(parent=uuid)
     with pytest.raises(ProviderInUse):
         client.delete(f"/resource_providers/{uuid}", MINIMUM)
 
 
-def test_the_error_for_a_malformed_request_contains_the_server_message(rest, client):
+def test_the_error_for_a_bad_request_shows_placements_message(rest, client):
+    """The agent sends an inventory with total 0; the error contains Placement's "0 is less than the minimum of 1"."""
     uuid = rest.make_provider()
     with pytest.raises(PlacementRejected, match=r"0 is less than the minimum of 1.*HTTP 400.*req-"):
         put_inventories(client, uuid, 0, VCPU=0)
 
 
-def test_a_request_for_a_nonexistent_provider_is_rejected_with_404(client):
+def test_a_request_for_an_unknown_provider_fails_with_404(client):
     with pytest.raises(PlacementRejected) as raised:
         client.get(f"/resource_providers/{new_uuid()}/inventories", MINIMUM, wire.parse_inventories)
     assert raised.value.status == 404
@@ -131,14 +138,16 @@ def test_an_unsupported_microversion_is_rejected_with_406(client):
     assert raised.value.status == 406
 
 
-def test_auth_type_none_is_denied_with_403_by_a_server_with_noauth2(rest, tmp_path):
+def test_auth_type_none_is_denied_with_403(rest, tmp_path):
+    """A Placement server with auth_strategy noauth2 expects a token, and auth_type = none sends no token."""
     client = client_of(tmp_path, rest.server.url, auth_type="none", endpoint_override=rest.server.url)
     with pytest.raises(PlacementDenied) as raised:
         listed(client)
     assert raised.value.status == 403
 
 
-def test_the_error_of_a_denied_http_basic_login_omits_the_password(rest, tmp_path):
+def test_a_denied_http_basic_login_does_not_show_the_password(rest, tmp_path):
+    """Placement answers 401 to auth_type = http_basic; the agent's error does not contain the password."""
     client = client_of(tmp_path, rest.server.url, auth_type="http_basic", username="joe", password="hunter2-secret")
     with pytest.raises(PlacementDenied) as raised:
         listed(client)
@@ -146,7 +155,8 @@ def test_the_error_of_a_denied_http_basic_login_omits_the_password(rest, tmp_pat
     assert "hunter2" not in str(raised.value)
 
 
-def test_a_client_with_an_admin_token_reads_from_the_configured_endpoint(rest, tmp_path):
+def test_an_admin_token_needs_no_keystone(rest, tmp_path):
+    """With a token and endpoint_override in [placement], the agent reads Placement."""
     client = client_of(tmp_path, rest.server.url, endpoint_override=rest.server.url)
     assert listed(client) == ()
 
@@ -154,7 +164,8 @@ def test_a_client_with_an_admin_token_reads_from_the_configured_endpoint(rest, t
 # Requests: their number, and their headers.
 
 
-def test_the_client_requests_the_server_versions_only_once(rest, tmp_path):
+def test_the_client_requests_the_server_versions_once(rest, tmp_path):
+    """The agent asks Placement for the supported microversions before its first request, and not before later ones."""
     client = client_of(tmp_path, rest.server.url)
     with rest.watched() as seen, client.global_request_id():
         listed(client)
@@ -164,7 +175,8 @@ def test_the_client_requests_the_server_versions_only_once(rest, tmp_path):
     assert client.maximum() >= (1, 36)
 
 
-def test_a_nested_context_sends_the_global_request_id_of_the_outer_context(rest, client):
+def test_nested_requests_share_one_global_request_id(rest, client):
+    """If one task of the agent contains another, Placement receives the outer task's global request id from both."""
     request_id = f"req-{new_uuid()}"
     with client.global_request_id(request_id):
         listed(client)
@@ -174,7 +186,8 @@ def test_a_nested_context_sends_the_global_request_id_of_the_outer_context(rest,
     assert [line.split()[4] for line in rest.log()[-2:]] == [request_id, request_id]
 
 
-def test_a_new_global_request_id_is_generated_if_the_caller_gives_none(rest, client):
+def test_each_task_gets_a_new_global_request_id(rest, client):
+    """The agent's code need not choose an id; the client makes one and sends it to Placement."""
     ids = []
     for _ in range(2):
         with client.global_request_id() as request_id:
@@ -184,7 +197,8 @@ def test_a_new_global_request_id_is_generated_if_the_caller_gives_none(rest, cli
     assert [line.split()[4] for line in rest.log()[-2:]] == ids
 
 
-def test_a_server_below_microversion_1_30_is_rejected(rest, tmp_path):
+def test_a_placement_below_microversion_1_30_is_rejected(rest, tmp_path):
+    """The agent accepts the server after it was upgraded."""
     root = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     transport = ScriptedAdapter(always(Answer(200, root)))
     client = client_of(tmp_path, rest.server.url, transport)
@@ -214,7 +228,8 @@ def test_a_server_below_microversion_1_30_is_rejected(rest, tmp_path):
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str | type) else "",
 )
-def test_a_failed_or_malformed_response_raises_placement_unavailable(rest, tmp_path, fault, kind, says):
+def test_a_failed_answer_raises_placement_unavailable(rest, tmp_path, fault, kind, says):
+    """For example, Placement refuses the connection, answers 503 or sends no JSON. The error shows the reason."""
     after_root = on_match(1, lambda _request: False, fault)
     transport = ScriptedAdapter(after_root)
     client = client_of(tmp_path, rest.server.url, transport, **QUICK)
@@ -236,7 +251,8 @@ def test_a_failing_get_request_is_sent_three_times(rest, tmp_path):
 
 
 @pytest.mark.parametrize("fault", [Refuse(), Answer(503), LoseAnswer()])
-def test_a_failing_write_request_is_sent_only_once(rest, tmp_path, fault):
+def test_a_failing_write_request_is_sent_once(rest, tmp_path, fault):
+    """The agent does not repeat a write after an error, because Placement may have carried out the write."""
     transport = ScriptedAdapter(on_write(1, fault))
     client = client_of(tmp_path, rest.server.url, transport, **QUICK)
     uuid = rest.make_provider()
@@ -252,7 +268,8 @@ def test_a_refused_connection_raises_placement_unavailable(tmp_path):
         listed(client)
 
 
-def test_a_request_on_a_half_open_connection_ends_at_the_timeout(rest, tmp_path):
+def test_a_request_on_a_silent_connection_ends_at_the_timeout(rest, tmp_path):
+    """The connection to Placement stays open and no answer arrives; the agent raises an error at its timeout."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
         client = client_of(tmp_path, proxy.url, timeout=60, connect_retries=0)
@@ -269,6 +286,7 @@ def test_a_request_on_a_half_open_connection_ends_at_the_timeout(rest, tmp_path)
 
 @pytest.mark.parametrize("weather", [Weather.RESET_AFTER_SEND, Weather.CLOSED])
 def test_a_broken_connection_raises_placement_unavailable(rest, tmp_path, weather):
+    """The server closes or resets the connection. A later request on a good connection succeeds."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port), weather) as proxy:
         client = client_of(tmp_path, proxy.url, connect_retries=0)
@@ -278,7 +296,8 @@ def test_a_broken_connection_raises_placement_unavailable(rest, tmp_path, weathe
         assert listed(client) == ()
 
 
-def test_a_truncated_response_raises_placement_unavailable(tmp_path):
+def test_a_truncated_answer_raises_placement_unavailable(tmp_path):
+    """The server closes the connection in the middle of its answer."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve():
@@ -297,7 +316,8 @@ def test_a_truncated_response_raises_placement_unavailable(tmp_path):
         thread.join(10)
 
 
-def test_a_connection_closed_by_the_server_is_reopened(rest, tmp_path):
+def test_a_connection_closed_by_the_server_is_opened_again(rest, tmp_path):
+    """The server may close an idle connection; the agent's next read or write still succeeds."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
         client = client_of(tmp_path, proxy.url, connect_retry_delay=0.01)
@@ -309,7 +329,8 @@ def test_a_connection_closed_by_the_server_is_reopened(rest, tmp_path):
         assert put_inventories(client, uuid, 0, VCPU=8).generation == 1
 
 
-def test_the_error_for_an_unreachable_keystone_omits_the_password(tmp_path):
+def test_an_unreachable_keystone_error_omits_the_password(tmp_path):
+    """The agent cannot connect to Keystone; its error does not contain the configured password."""
     conf = conf_of(
         tmp_path,
         auth_type="password",
@@ -326,8 +347,8 @@ def test_the_error_for_an_unreachable_keystone_omits_the_password(tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
-def test_the_error_for_a_wrong_url_names_endpoint_override(rest, tmp_path):
-    """The path of Placement's URL is wrong; the error says to check endpoint_override or the catalog's URL."""
+def test_the_error_for_a_wrong_url_mentions_endpoint_override(rest, tmp_path):
+    """If the path of Placement's URL is wrong, the error says to check endpoint_override or the URL in the catalog."""
     client = client_of(tmp_path, f"{rest.server.url}/nowhere")
     with pytest.raises(PlacementUnavailable) as raised:
         listed(client)
@@ -371,13 +392,15 @@ def test_an_unset_auth_type_raises_a_config_error(tmp_path):
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
 )
-def test_the_error_for_a_wrong_or_missing_placement_option_names_that_option(tmp_path, options, says):
+def test_the_error_for_a_wrong_option_contains_the_option(tmp_path, options, says):
+    """If an option in [placement] is missing or invalid, the agent raises a ConfigError that contains its name."""
     with pytest.raises(ConfigError, match=says) as raised:
         client_from_conf(conf_of(tmp_path, **options))
     assert "[placement]" in str(raised.value)
 
 
-def test_the_error_for_an_invalid_auth_url_does_not_mention_the_catalog():
+def test_an_invalid_auth_url_is_reported_as_such():
+    """If auth_url lacks http://, the error says that the URL is not valid, and does not mention the catalog."""
     auth = generic.Password("keystone.example.org:5000/v3", username="nova", password="hunter2-secret")
     adapter = CatalogAdapter(TokenSession(auth=auth), service_type="placement", raise_exc=False)
     with pytest.raises(kx.DiscoveryFailure) as raised:
@@ -387,8 +410,8 @@ def test_the_error_for_an_invalid_auth_url_does_not_mention_the_catalog():
     assert not any(word in said for word in ("catalog", "project_name", "hunter2"))
 
 
-def test_auth_options_of_placement_may_be_in_another_config_section(rest, tmp_path):
-    """`[placement] auth_section` names the section."""
+def test_auth_section_refers_to_the_section_with_the_token(rest, tmp_path):
+    """With [placement] auth_section = shared, the agent reads auth_type, token and endpoint from [shared]."""
     conf = conf_of(tmp_path, auth_section="shared", endpoint_override=rest.server.url)
     with (tmp_path / "more.conf").open("w") as file:
         file.write(f"[shared]\nauth_type = admin_token\ntoken = admin\nendpoint = {rest.server.url}\n")
@@ -396,7 +419,8 @@ def test_auth_options_of_placement_may_be_in_another_config_section(rest, tmp_pa
     assert listed(client_from_conf(conf)) == ()
 
 
-def test_placement_requests_default_to_a_10_s_timeout_and_2_retries(tmp_path):
+def test_the_default_timeout_is_10_s_with_2_retries(tmp_path):
+    """The agent's requests to Placement have these defaults if [placement] does not set them."""
     options = conf_of(tmp_path, auth_type="none").placement
     assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
     assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)

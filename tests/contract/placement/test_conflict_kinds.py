@@ -32,7 +32,11 @@ def held_by(consumer: str, root: str, amount: int, generation: int | None) -> Pu
     )
 
 
-def test_a_stale_consumer_generation_raises_consumer_conflict(rest, client, root):
+def test_a_stale_consumer_generation_raises_a_conflict(rest, client, root):
+    """Another client changed the consumer's allocations since the agent read them.
+
+    The agent's write changes nothing.
+    """
     consumer = rest.allocate({root: {"VCPU": 1}})
     allocations = AllocationClient(client)
     known = allocations.consumer(consumer).generation
@@ -43,13 +47,15 @@ def test_a_stale_consumer_generation_raises_consumer_conflict(rest, client, root
     assert allocations.consumer(consumer).allocations[0].amount == 2
 
 
-def test_creating_an_existing_consumer_raises_consumer_conflict(rest, client, root):
+def test_creating_an_existing_consumer_raises_a_conflict(rest, client, root):
+    """The agent writes allocations for a new consumer, and Placement already has that consumer."""
     consumer = rest.allocate({root: {"VCPU": 1}})
     with pytest.raises(ConsumerConflict):
         AllocationClient(client).put(held_by(consumer, root, 1, None))
 
 
-def test_a_stale_provider_generation_raises_generation_conflict(rest, client, root):
+def test_a_stale_provider_generation_raises_a_conflict(rest, client, root):
+    """The agent's write carries an old generation of the provider. Placement refuses it and keeps the inventory."""
     plan = Plan(
         writes=(PutInventories(provider_uuid=root, inventories=(Inventory(resource_class="VCPU", total=5),)),),
         generations=((root, rest.generation(root) - 1),),
@@ -60,14 +66,15 @@ def test_a_stale_provider_generation_raises_generation_conflict(rest, client, ro
     assert rest.inventories(root)["VCPU"]["total"] == 4
 
 
-def test_an_allocation_above_the_capacity_raises_an_error_of_kind_no_room(client, root):
+def test_an_allocation_above_the_capacity_raises_no_room(client, root):
+    """The agent writes an allocation of 5 VCPU on a provider with 4; the error has the kind NO_ROOM."""
     with pytest.raises(PlacementError) as full:
         AllocationClient(client).put(held_by(new_uuid(), root, 5, None))
     assert full.value.conflict is ConflictKind.NO_ROOM
 
 
-def test_each_reason_of_a_409_response_raises_a_different_kind_of_conflict(rest, client, root):
-    """A class in use, a provider in use and a duplicate name each raise a conflict of their own kind."""
+def test_the_client_distinguishes_three_reasons_for_http_409(rest, client, root):
+    """A resource class in use, a provider in use and a duplicate name each raise a conflict of their own kind."""
     rest.allocate({root: {"VCPU": 1}})
     memory = (Inventory(resource_class="MEMORY_MB", total=64),)
     without_vcpu = Plan(

@@ -76,8 +76,8 @@ def paced(tmp_path, waits) -> Paced:
     return make
 
 
-def test_the_time_of_the_last_request_is_updated_when_the_request_ends(gate, paced):
-    """Otherwise the watchdog would add a pause to the duration of the last answer, and end a healthy agent."""
+def test_the_client_saves_when_a_request_ended(gate, paced):
+    """The agent's watchdog measures silence from that time, so a long answer is not counted as silence."""
     ended: list[float] = []
     gate.after = lambda _asked: ended.append(time.monotonic())
     client = paced(gate.url)
@@ -93,7 +93,7 @@ def mean_pause_s(late_s: float) -> float:
     return PATIENCE * late_s
 
 
-def test_the_client_does_not_pause_between_reads_if_placement_responds_fast(rest, paced, waits):
+def test_the_client_does_not_pause_if_placement_is_fast(rest, paced, waits):
     client = paced(rest.server.url)
     for _ in range(10):
         look(client)
@@ -101,7 +101,8 @@ def test_the_client_does_not_pause_between_reads_if_placement_responds_fast(rest
     assert client.requests == 11
 
 
-def test_the_client_pauses_before_the_next_read_after_a_slow_response(gate, paced, waits):
+def test_the_client_pauses_after_a_slow_answer(gate, paced, waits):
+    """The agent waits before its next read if Placement's last answer was slow, to spare the server."""
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")
@@ -111,7 +112,8 @@ def test_the_client_pauses_before_the_next_read_after_a_slow_response(gate, pace
     assert waits.seconds == [pytest.approx(mean_pause_s(LATE_S - SLOW_S))]
 
 
-def test_slow_responses_delay_the_next_read_but_not_the_next_writes(rest, gate, paced, waits):
+def test_slow_answers_delay_only_reads(rest, gate, paced, waits):
+    """The agent sends its next writes without a pause, and waits before its next read."""
     root = rest.make_provider()
     client = paced(gate.url)
     generation = client.get(f"/resource_providers/{root}/aggregates", MINIMUM, parse_aggregates).generation
@@ -131,7 +133,11 @@ def nothing_of(_body: object) -> None:
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_the_client_pauses_before_the_next_read_after_http_429_502_503_or_504(gate, paced, waits, status):
+def test_the_client_pauses_after_http_429_502_503_or_504(gate, paced, waits, status):
+    """An overloaded Placement answers with such a status.
+
+    The agent waits before its next read, and longer each time.
+    """
     client = paced(gate.url)
     look(client)
     gate.before = lambda _asked: Answer(status=status)
@@ -142,7 +148,7 @@ def test_the_client_pauses_before_the_next_read_after_http_429_502_503_or_504(ga
     assert waits.seconds == [pytest.approx(2.0), pytest.approx(2.0 + 4.0)]
 
 
-def test_the_client_pauses_only_briefly_after_a_refused_connection(paced, waits):
+def test_the_client_pauses_briefly_after_a_refused_connection(paced, waits):
     client = paced(f"http://127.0.0.1:{free_port()}")
     for _ in range(4):
         with pytest.raises(Exception, match=r"[Cc]onnect"):
@@ -150,7 +156,8 @@ def test_the_client_pauses_only_briefly_after_a_refused_connection(paced, waits)
     assert waits.seconds == [pytest.approx(number * NO_ANSWER_SPREAD_S * MIDDLE) for number in (1, 2, 3)]
 
 
-def test_failed_keystone_requests_do_not_make_the_placement_client_pause(gate, waits):
+def test_failed_keystone_requests_cause_no_pause(gate, waits):
+    """Errors of Keystone do not slow down the agent's requests to Placement."""
     gate.before = lambda _asked: Answer(status=503)
     session = waits.session()
     for _ in range(3):
@@ -159,7 +166,11 @@ def test_failed_keystone_requests_do_not_make_the_placement_client_pause(gate, w
     assert waits.seconds == []
 
 
-def test_time_that_already_passed_shortens_the_pause_before_the_next_read(gate, paced, waits):
+def test_passed_time_shortens_the_pause(gate, paced, waits):
+    """After a slow answer of Placement a pause is due.
+
+    The client subtracts the time that passed before its next read.
+    """
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")
@@ -177,20 +188,21 @@ def test_time_that_already_passed_shortens_the_pause_before_the_next_read(gate, 
     assert client._session.pace.pushed_s == 0.0
 
 
-def test_the_placement_client_uses_the_configured_request_pace(rest, tmp_path):
-    """Options slow_answer and longest_pause."""
+def test_the_client_uses_slow_answer_and_longest_pause(rest, tmp_path):
+    """The two options in [placement] set which answer counts as slow and how long the client's longest pause is."""
     client = client_of(tmp_path, rest.server.url, slow_answer=0.01, longest_pause=0.2)
     assert client._session._manners == Manners(slow_s=0.01, longest_s=0.2)
 
 
 @pytest.mark.parametrize(("option", "value"), [("longest_pause", 121), ("longest_pause", -1), ("slow_answer", 0)])
-def test_the_placement_client_rejects_out_of_range_options_about_its_pace(rest, tmp_path, option, value):
-    """The two options are longest_pause and slow_answer."""
+def test_the_client_rejects_a_pace_out_of_range(rest, tmp_path, option, value):
+    """For example, [placement] longest_pause = 121 or slow_answer = 0 raises an error that contains the option."""
     with pytest.raises(Exception, match=option):
         client_of(tmp_path, rest.server.url, **{option: value})
 
 
-def test_a_request_timeout_counts_as_a_slow_response(gate, waits):
+def test_a_timeout_counts_as_a_slow_answer(gate, waits):
+    """After a request to Placement timed out, the client waits before its next read."""
     session = waits.session()
     headers = {"OpenStack-API-Version": "placement 1.30"}
     over = threading.Event()

@@ -98,7 +98,11 @@ def client_before(keystone: Keystone, folder: Path) -> PlacementClient:
         "too-deep",
     ],
 )
-def test_requests_fail_only_while_keystone_sends_malformed_responses(rest, tmp_path, method, odd):
+def test_a_malformed_keystone_answer_raises_an_error(rest, tmp_path, method, odd):
+    """The agent gets no token while Keystone sends wrong JSON.
+
+    After the next good answer, its requests succeed again.
+    """
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd[method] = odd
@@ -110,7 +114,8 @@ def test_requests_fail_only_while_keystone_sends_malformed_responses(rest, tmp_p
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
-def test_errors_name_the_placement_url_once_keystone_has_provided_it(rest, tmp_path):
+def test_errors_contain_placements_url_once_it_is_known(rest, tmp_path):
+    """The agent learns Placement's URL from Keystone; an error before that has no URL."""
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd["POST"] = told(503, {"errors": ["no upstream"]})
@@ -123,7 +128,11 @@ def test_errors_name_the_placement_url_once_keystone_has_provided_it(rest, tmp_p
     assert after.value.endpoint == rest.server.url
 
 
-def test_keystone_is_asked_again_for_its_versions_after_it_gave_a_wrong_url(rest, tmp_path):
+def test_a_wrong_url_from_keystone_is_not_kept(rest, tmp_path):
+    """Keystone's list of versions once contains a wrong URL, and a request fails.
+
+    The next request reads the list again.
+    """
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     astray = {**version(), "links": [{"rel": "self", "href": f"{KEYSTONE}/elsewhere/v3/"}]}
