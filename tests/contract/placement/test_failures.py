@@ -327,8 +327,11 @@ def put_right(rest, one: OneHost, gate: Gateway) -> None:
 
 
 @pytest.mark.parametrize("key", UNREAD)
-def test_a_failed_placement_read_is_reported_and_nothing_is_written(rest, gate, one, key):
-    """If Placement cannot be read, the audit goes on with the other sources, writes nothing and reports the reason."""
+def test_an_audit_writes_nothing_after_a_failed_read(rest, gate, one, key):
+    """Placement cannot be read.
+
+    The audit goes on with libvirt and nova's database, and reports why Placement was not read.
+    """
     case = UNREAD[key]
     case.install(gate)
     began = time.monotonic()
@@ -387,8 +390,8 @@ UNWRITTEN = {
 
 
 @pytest.mark.parametrize("key", UNWRITTEN)
-def test_a_failed_placement_write_is_sent_once_and_reported(rest, gate, one, key):
-    """The agent sends an unacknowledged write only once; the next audit reads Placement before it decides again."""
+def test_a_failed_write_is_sent_once(rest, gate, one, key):
+    """If a write to Placement fails, the audit reports it. The next audit reads Placement before it writes again."""
     case = UNWRITTEN[key]
     case.install(gate)
     began = time.monotonic()
@@ -410,8 +413,11 @@ def test_a_failed_placement_write_is_sent_once_and_reported(rest, gate, one, key
     assert len(puts(gate)) == (0 if case.is_done else 1)
 
 
-def test_a_tree_with_too_many_inventories_and_traits_is_reported_as_unreadable(rest, gate, one, monkeypatch):
-    """The reader bounds the sum of all entries of a tree, since each single answer may be small."""
+def test_a_tree_with_too_many_entries_is_not_read(rest, gate, one, monkeypatch):
+    """A limit applies to all inventories and traits of a host's tree.
+
+    The audit reports where it stopped, and writes nothing.
+    """
     traits = [f"CUSTOM_{number}" for number in range(6)]
     for trait in traits:
         rest.done("PUT", f"/traits/{trait}")
@@ -426,8 +432,8 @@ def test_a_tree_with_too_many_inventories_and_traits_is_reported_as_unreadable(r
     put_right(rest, one, gate)
 
 
-def test_the_audit_reports_a_finding_if_a_write_is_answered_with_http_413(rest, gate, one):
-    """A proxy rejects large bodies (413): retries do not help, so the audit reports a finding with the needed size."""
+def test_http_413_for_a_write_becomes_a_finding(rest, gate, one):
+    """A proxy refuses the agent's large write. The audit reports the request size that the proxy must accept."""
     gate.before = lambda asked: page(413) if asked.is_write else None
     result = one.audit()
     assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)
@@ -438,8 +444,8 @@ def test_the_audit_reports_a_finding_if_a_write_is_answered_with_http_413(rest, 
     put_right(rest, one, gate)
 
 
-def test_a_placement_downgrade_is_reported_with_the_needed_microversion(rest, gate, one):
-    """The server was replaced by an older server: after a 406 the client asks for the versions and reports them."""
+def test_a_placement_downgrade_is_reported(rest, gate, one):
+    """Placement was replaced by an older version; the audit reports that the agent needs microversion 1.30."""
     old = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     refused = b'{"errors":[{"status":406,"detail":"Unacceptable version header: 1.30"}]}'
     gate.before = lambda asked: Answer(status=200, body=old) if asked.path == "/" else Answer(status=406, body=refused)
@@ -448,14 +454,17 @@ def test_a_placement_downgrade_is_reported_with_the_needed_microversion(rest, ga
     put_right(rest, one, gate)
 
 
-def test_a_redirect_loop_ends_after_four_requests_with_an_error(gate, one):
+def test_a_redirect_loop_ends_after_four_requests(gate, one):
+    """The error tells the operator to put Placement's own URL into [placement] endpoint_override."""
     gate.before = lambda asked: page(302, Location=f"{gate.url}{asked.path}")
     result = one.audit()
     assert "put Placement's own URL into [placement] endpoint_override" in source(result).error
     assert len(gate.seen) == 4
 
 
-def test_a_redirect_on_the_same_host_is_followed_with_the_same_http_method(rest, gate, tmp_path):
+def test_a_redirect_on_the_same_host_is_followed(rest, gate, tmp_path):
+    """Placement's host answers 308 with another path. The agent repeats its reads and its writes there."""
+
     def moved(asked: Asked) -> Answer | None:
         return page(308, Location=asked.path.removeprefix("/old")) if asked.path.startswith("/old") else None
 
@@ -466,6 +475,7 @@ def test_a_redirect_on_the_same_host_is_followed_with_the_same_http_method(rest,
 
 
 def test_a_redirect_to_another_host_is_not_followed(rest, gate, one):
+    """The agent sends nothing to the other host; the audit reports where Placement's URL redirects to."""
     with gateway(rest.server.url) as other:
         elsewhere = other.url.replace("127.0.0.1", "localhost")
         gate.before = lambda asked: page(302, Location=f"{elsewhere}{asked.path}")
@@ -476,7 +486,7 @@ def test_a_redirect_to_another_host_is_not_followed(rest, gate, one):
 
 
 @pytest.mark.parametrize("location", ["http://[placement/", "https://placement.example/\xe9"])
-def test_a_redirect_to_an_invalid_url_is_reported_as_an_error(rest, gate, one, location):
+def test_a_redirect_to_an_invalid_url_is_an_error(rest, gate, one, location):
     gate.before = lambda _asked: page(302, Location=location)
     assert "the target of a redirect is not a URL" in source(one.audit()).error
     put_right(rest, one, gate)
@@ -484,8 +494,11 @@ def test_a_redirect_to_an_invalid_url_is_reported_as_an_error(rest, gate, one, l
     gc.collect()
 
 
-def test_an_audit_with_slow_response_headers_ends_at_the_client_timeout(rest, tmp_path):
-    """requests restarts its time-out with each byte; the client's own time-out never restarts, even in the headers."""
+def test_slow_headers_end_at_the_timeout(rest, tmp_path):
+    """Placement sends the headers of its answer one byte at a time.
+
+    The audit reports a timeout instead of a long wait.
+    """
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
         host = OneHost(client_of(tmp_path, proxy.url, **QUICK), new_uuid())
@@ -502,8 +515,8 @@ def test_an_audit_with_slow_response_headers_ends_at_the_client_timeout(rest, tm
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_cpu_changes_during_a_placement_outage_are_not_blamed_on_another_writer(rest, gate, one):
-    """An inventory wanted while Placement was unread was never written, so no other writer can have changed it."""
+def test_an_outage_does_not_look_like_another_writer(rest, gate, one):
+    """The host's CPUs change while Placement is down. The next audit writes them, and reports no other writer."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
         gate.before = lambda _asked: page(503)
@@ -515,6 +528,7 @@ def test_cpu_changes_during_a_placement_outage_are_not_blamed_on_another_writer(
 
 
 def test_a_refused_connection_makes_the_audit_partial(gate, one):
+    """Placement's port is closed. The audit reports Placement's URL with "Connection refused"."""
     end(gate)
     result = one.audit()
     assert "Connection refused" in source(result).error
@@ -522,7 +536,8 @@ def test_a_refused_connection_makes_the_audit_partial(gate, one):
     assert (result.report.outcome, result.not_before) == (Outcome.PARTIAL, None)
 
 
-def test_an_unresolvable_host_name_makes_the_audit_partial(tmp_path):
+def test_an_unknown_host_name_makes_the_audit_partial(tmp_path):
+    """DNS does not know the host in Placement's URL; the audit reports that name."""
     host = OneHost(client_of(tmp_path, "http://placement.invalid:8778", **QUICK), new_uuid())
     result = host.audit()
     assert "placement.invalid" in source(result).error
@@ -530,7 +545,8 @@ def test_an_unresolvable_host_name_makes_the_audit_partial(tmp_path):
     assert result.report.outcome is Outcome.PARTIAL
 
 
-def test_an_https_connection_to_a_plain_http_server_makes_the_audit_partial(gate, tmp_path):
+def test_https_to_an_http_server_makes_the_audit_partial(gate, tmp_path):
+    """Placement's URL begins with https, and the server has no TLS; the audit reports an SSL error."""
     host = OneHost(client_of(tmp_path, gate.url.replace("http:", "https:"), **QUICK), new_uuid())
     result = host.audit()
     assert "SSL" in source(result).error
@@ -541,7 +557,11 @@ def test_an_https_connection_to_a_plain_http_server_makes_the_audit_partial(gate
 # Retry-After.
 
 
-def test_the_agent_repeats_a_read_after_the_wait_in_the_retry_after_header(gate, one):
+def test_a_read_is_repeated_after_retry_after(gate, one):
+    """Placement answers 503 with "Retry-After: 1".
+
+    The agent repeats its read a second later, and the audit succeeds.
+    """
     refusals = [page(503, Retry_After="1")]
     gate.before = lambda asked: refusals.pop() if refusals and not asked.is_write else None
     began = time.monotonic()
@@ -551,8 +571,11 @@ def test_the_agent_repeats_a_read_after_the_wait_in_the_retry_after_header(gate,
     assert result.not_before is None
 
 
-def test_an_audit_limits_the_total_time_of_its_retry_after_waits(gate, one, monkeypatch):
-    """The wait of each single request is acceptable; the budget limits the sum of the waits of one audit."""
+def test_an_audit_limits_its_retry_after_waits(gate, one, monkeypatch):
+    """Placement asks for a wait of one second again and again.
+
+    The audit gives up once all waits together are too long.
+    """
     monkeypatch.setattr(retry_after, "WAIT_BUDGET_S", 1.5)
     refused: set[str] = set()
 
@@ -568,7 +591,11 @@ def test_an_audit_limits_the_total_time_of_its_retry_after_waits(gate, one, monk
     assert len(gate.seen) == 3, "the first was repeated, the second was not"
 
 
-def test_audits_send_no_request_until_a_long_retry_after_time_has_passed(rest, gate, one):
+def test_audits_obey_a_long_retry_after(rest, gate, one):
+    """Placement answers 503 with "Retry-After: 500".
+
+    Later audits send no request to Placement until that time is over.
+    """
     gate.before = lambda asked: page(503, Retry_After="500") if not asked.is_write else None
     one.client._adapter.status_code_retries = 0
     first = one.audit()
@@ -622,8 +649,8 @@ def storm(waiting: AuditQueue, seconds: float) -> None:
         pause.wait(0.005)
 
 
-def test_many_libvirt_events_during_a_placement_outage_cause_only_few_requests(rest, gate, one):
-    """During 8 s of events and 503 answers without Retry-After, the client sends little more than the retries do."""
+def test_libvirt_events_cause_few_requests_in_an_outage(rest, gate, one):
+    """Libvirt sends many events while Placement answers 503. The agent waits longer and longer between its audits."""
     gate.before = lambda asked: page(503) if not asked.is_write else None
     with working(one) as (waiting, reports):
         waiting.request_now("start-up")
@@ -640,7 +667,11 @@ def test_many_libvirt_events_during_a_placement_outage_cause_only_few_requests(r
     assert len(reports) < 20
 
 
-def test_the_audit_worker_sends_no_request_before_retry_after_has_passed(rest, gate, one):
+def test_a_signal_does_not_shorten_retry_after(rest, gate, one):
+    """Placement answers 429 with "Retry-After: 3".
+
+    Neither libvirt's events nor the signal USR1 cause an earlier request.
+    """
     asked_at: list[float] = []
 
     def before(asked: Asked) -> Answer | None:
@@ -661,8 +692,8 @@ def test_the_audit_worker_sends_no_request_before_retry_after_has_passed(rest, g
 
 
 @pytest.mark.parametrize("status", [200, 400, 404, 500, 503])
-def test_an_error_page_leaks_no_credentials_into_messages(rest, gate, tmp_path, status):
-    """Proxies print the request that they could not serve, headers and all."""
+def test_an_error_page_does_not_leak_credentials(rest, gate, tmp_path, status):
+    """A proxy's error page repeats the agent's token and a password. The agent's error contains no part of them."""
     token = "admin:s3cr3t-t0ken/+=&x"
 
     def echo(asked: Asked) -> Answer:
@@ -761,7 +792,11 @@ def expired(gate: Gateway, keystone: Keystone, *, of_writes: bool) -> None:
 
 
 @pytest.mark.parametrize("of_writes", [False, True], ids=["before a read", "before a write"])
-def test_an_expired_token_is_renewed_once_and_a_write_is_applied_once(rest, gate, identity, known, of_writes):
+def test_an_expired_token_is_renewed_once(rest, gate, identity, known, of_writes):
+    """Placement answers 401 to a read or a write.
+
+    The agent gets a new token and repeats the request; a write takes effect once.
+    """
     _door, keystone = identity
     generation = rest.generation(known.root)
     expired(gate, keystone, of_writes=of_writes)
@@ -772,7 +807,8 @@ def test_an_expired_token_is_renewed_once_and_a_write_is_applied_once(rest, gate
     assert known.audit().report.outcome is Outcome.CLEAN
 
 
-def test_http_401_for_a_renewed_token_is_reported_as_denied_without_a_retry(gate, identity, known):
+def test_http_401_for_a_new_token_means_denied(gate, identity, known):
+    """Placement answers 401 even after the agent got a new token. The agent then reports that its access is denied."""
     _door, keystone = identity
     gate.before = lambda _asked: page(401)
     result = known.audit()
@@ -780,7 +816,11 @@ def test_http_401_for_a_renewed_token_is_reported_as_denied_without_a_retry(gate
     assert (len(gate.seen), keystone.tokens) == (2, 2)
 
 
-def test_a_keystone_outage_at_token_expiry_makes_the_audit_partial(rest, gate, identity, known):
+def test_keystone_may_be_down_when_a_token_expires(rest, gate, identity, known):
+    """The agent needs a new token for a write, and Keystone is down.
+
+    The audit is partial and Placement keeps its inventory.
+    """
     door, keystone = identity
     expired(gate, keystone, of_writes=True)
     end(door)
@@ -813,6 +853,10 @@ def test_a_keystone_outage_at_token_expiry_makes_the_audit_partial(rest, gate, i
     ],
 )
 def test_a_failed_token_request_makes_the_audit_partial(gate, identity, known, trouble, kind, says):
+    """Keystone answers with an error or no valid token.
+
+    The audit reports the reason and writes nothing to Placement.
+    """
     door, keystone = identity
     keystone.trouble = trouble
     expired(gate, keystone, of_writes=False)
@@ -831,8 +875,8 @@ def test_a_failed_token_request_makes_the_audit_partial(gate, identity, known, t
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1"], ids=["host", "port"])
-def test_a_keystone_redirect_to_another_host_or_port_is_not_followed(gate, identity, known, name):
-    """The client does not follow: a token request carries the password, which is for the configured Keystone alone."""
+def test_a_keystone_redirect_to_another_host_is_not_followed(gate, identity, known, name):
+    """A token request carries the password, so the agent sends it only to the host and port in auth_url."""
     door, keystone = identity
     with gateway() as other:
         elsewhere = other.url.replace("127.0.0.1", name)
@@ -848,6 +892,7 @@ def test_a_keystone_redirect_to_another_host_or_port_is_not_followed(gate, ident
 
 
 def test_a_keystone_redirect_on_the_same_host_is_followed(rest, gate, identity, known):
+    """Keystone redirects a token request to another path on its host. The agent gets its token from there."""
     door, keystone = identity
     expired(gate, keystone, of_writes=False)
     door.before = lambda asked: (
@@ -862,6 +907,7 @@ def test_a_keystone_redirect_on_the_same_host_is_followed(rest, gate, identity, 
 
 
 def test_a_keystone_redirect_loop_ends_after_four_requests(gate, identity, known):
+    """The error tells the operator to put Keystone's own URL into [placement] auth_url."""
     door, keystone = identity
     keystone.trouble = page(302, Location=f"{door.url}/v3/auth/tokens")
     expired(gate, keystone, of_writes=False)
@@ -883,8 +929,11 @@ def asks_for_versions(url: str, folder: Path) -> PlacementClient:
     return client_of(folder, "unused", **options, password="hunter2-secret", project_id="p", **QUICK)
 
 
-def test_the_password_is_sent_to_auth_url_even_if_discovery_is_redirected(identity, tmp_path):
-    """The client follows the redirect without a secret; the password goes to auth_url, whichever host answered."""
+def test_the_password_goes_only_to_auth_url_after_a_redirect(identity, tmp_path):
+    """Keystone redirects the agent's question about its versions to another host.
+
+    The password still goes to auth_url.
+    """
     door, keystone = identity
     with gateway() as public:
         elsewhere = public.url.replace("127.0.0.1", "localhost")
@@ -896,8 +945,8 @@ def test_the_password_is_sent_to_auth_url_even_if_discovery_is_redirected(identi
         assert [asked.method for asked in public.seen] == ["GET"]
 
 
-def test_the_password_is_sent_to_auth_url_even_if_discovery_names_another_host(identity, tmp_path):
-    """Usually the document names the public URL; the password goes to the host that was asked for the document."""
+def test_the_password_goes_only_to_the_host_in_auth_url(identity, tmp_path):
+    """Keystone's list of versions contains the URL of another host. The agent still sends the password to auth_url."""
     door, keystone = identity
     with gateway() as public:
         document = versions_of(public.url.replace("127.0.0.1", "localhost"))
@@ -907,7 +956,11 @@ def test_the_password_is_sent_to_auth_url_even_if_discovery_names_another_host(i
         assert public.seen == []
 
 
-def test_a_keystone_catalog_without_placement_is_requested_again_later(identity, gate, tmp_path):
+def test_a_catalog_without_placement_is_requested_again(identity, gate, tmp_path):
+    """Keystone's catalog lacks Placement, so an audit fails.
+
+    After Placement is in the catalog, the agent finds its URL.
+    """
     door, keystone = identity
     keystone.placement_url = ""
     options = {"auth_type": "v3password", "auth_url": f"{door.url}/v3", "username": "u", "user_domain_name": "Default"}
@@ -919,7 +972,8 @@ def test_a_keystone_catalog_without_placement_is_requested_again_later(identity,
     assert client.maximum() >= (1, 30), "the catalog is asked for anew"
 
 
-def test_an_audit_with_a_half_open_connection_ends_at_the_client_timeout(rest, tmp_path):
+def test_an_audit_of_a_silent_placement_ends_at_the_timeout(rest, tmp_path):
+    """Placement accepts the connection and never answers; the audit ends as partial at the agent's timeout."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         # Closing the socket resets a client that would wait for ever; a reset is not a time-out, so the test fails.
         end_of_patience = threading.Timer(60, silent.close)

@@ -99,7 +99,8 @@ def silent(line):
 
 
 @pytest.mark.parametrize("query", QUERIES)
-def test_the_why_analysis_finds_the_same_hosts_as_get_allocation_candidates(rest, client, cloud, query):
+def test_why_finds_the_same_hosts_as_placement(rest, client, cloud, query):
+    """For each listed query, the code of `stocktake why` finds the hosts that GET /allocation_candidates returns."""
     query = query.format(**{name: cloud[name] for name in ("rack", "aggregate", "device")})
     request = request_of(Words(query=query))
     found = offers.cloud_offers(client, request, silent)
@@ -111,8 +112,8 @@ def test_the_why_analysis_finds_the_same_hosts_as_get_allocation_candidates(rest
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_a_read_of_all_hosts_returns_the_inventories_and_usages_of_placement(client, cloud, number):
-    """Check the values themselves: inventories, usages, and the traits and aggregates in the request."""
+def test_a_read_of_all_hosts_returns_placements_values(client, cloud, number):
+    """The agent reads each provider's inventory, usage and requested traits for `stocktake why --everywhere`."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     world = offers.cloud_offers(client, request, silent).offered
     offered = {each.provider.uuid: each for each in world.providers}
@@ -127,7 +128,8 @@ def test_a_read_of_all_hosts_returns_the_inventories_and_usages_of_placement(cli
     assert offered[cloud["device"]].root_uuid == cloud["hosts"][7]
 
 
-def test_a_read_of_all_hosts_sends_a_limited_number_of_placement_requests(rest, client, cloud):
+def test_a_read_of_all_hosts_sends_few_requests(rest, client, cloud):
+    """`stocktake why --everywhere` sends one request per provider for the inventory, and only a few requests more."""
     request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     client.maximum()
     # Only the requests of the client under test carry a global request id.
@@ -150,7 +152,11 @@ def test_a_read_of_all_hosts_sends_a_limited_number_of_placement_requests(rest, 
     )
 
 
-def test_few_inventories_are_read_if_no_host_has_the_requested_resource_class(rest, client, cloud):
+def test_few_inventories_are_read_for_a_missing_class(rest, client, cloud):
+    """No host has the requested class FPGA.
+
+    `stocktake why --everywhere` then does not read the inventory of every host.
+    """
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():
@@ -163,7 +169,8 @@ def test_few_inventories_are_read_if_no_host_has_the_requested_resource_class(re
     ]
 
 
-def test_provider_trees_beyond_the_read_limit_are_listed_as_not_read(client, cloud):
+def test_provider_trees_beyond_the_limit_are_listed_as_unread(client, cloud):
+    """`stocktake why --everywhere` reads a limited number of provider trees, and lists those that it did not read."""
     request = request_of(Words(resources=("VCPU=1",)))
     found = offers.cloud_offers(client, request, silent, most_reads=4)
     assert not found.offered.is_whole
@@ -173,8 +180,8 @@ def test_provider_trees_beyond_the_read_limit_are_listed_as_not_read(client, clo
     assert {tree.root_name for tree in trees}.isdisjoint(found.unread)
 
 
-def test_a_provider_deleted_during_a_read_of_all_hosts_is_omitted(rest, client):
-    """The progress line comes after the list and before the reads: the test deletes the provider at that line."""
+def test_a_provider_deleted_during_the_read_is_omitted(rest, client):
+    """Someone deletes a provider while `stocktake why --everywhere` reads Placement; the read does not fail."""
     doomed = rest.make_provider()
     rest.set_inventories(doomed, {"VCPU": {"total": 4}})
     gone = []
@@ -190,17 +197,14 @@ def test_a_provider_deleted_during_a_read_of_all_hosts_is_omitted(rest, client):
     assert found.unread == ()
 
 
-def test_a_read_of_all_hosts_raises_an_error_if_placement_is_unreachable(tmp_path):
+def test_a_read_of_all_hosts_fails_without_placement(tmp_path):
     nowhere = client_of(tmp_path, "http://127.0.0.1:9")
     with pytest.raises(PlacementUnavailable):
         offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
 
 
-def test_the_why_command_gives_a_host_the_same_answer_alone_and_among_all_hosts(client, cloud):
-    """One host's answer from an audit's view names the same obstacles, in the same words, as that of the whole cloud.
-
-    The view is read together with the sharing providers.
-    """
+def test_why_says_the_same_of_a_host_with_everywhere(client, cloud):
+    """`stocktake why` finds the same obstacles for one host with the option --everywhere and without it."""
     roots = [cloud["hosts"][number] for number in (0, 2, 7)]
     alone = {root: offers.own_offers(client, TreeReader(client).view(looking_at(root))) for root in roots}
     names = {name: cloud[name] for name in ("rack", "aggregate", "device")}
@@ -216,8 +220,8 @@ def tree_of(request, world, root):
     return found
 
 
-def test_a_sharing_provider_serves_a_host_if_a_child_shares_its_aggregate(rest, client):
-    """Placement considers the aggregates of every provider of a tree, not those of the root alone."""
+def test_a_sharing_provider_may_share_with_a_child_provider(rest, client):
+    """Only a child of the host's provider is in the aggregate. The sharing provider still serves the whole host."""
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})
     rest.set_aggregates(rest.make_provider(parent=root), aggregate)

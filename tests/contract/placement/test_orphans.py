@@ -29,7 +29,11 @@ def orphan(placement):
     return root, child, placement.allocate({root: {"VCPU": 2}})
 
 
-def test_an_orphaned_provider_tree_is_read_with_traits_and_allocations(reader, orphan):
+def test_an_orphaned_tree_is_read_with_its_allocations(reader, orphan):
+    """Libvirt no longer reports a compute node.
+
+    The agent reads the node's providers, traits and allocations in Placement.
+    """
     root, child, consumer = orphan
     seen = reader.orphans(NOTHING, frozenset({root}))
     (tree,) = seen.orphans
@@ -40,20 +44,25 @@ def test_an_orphaned_provider_tree_is_read_with_traits_and_allocations(reader, o
     assert (seen.providers, seen.requests > 0) == ((), True)
 
 
-def test_an_orphaned_compute_node_may_have_no_provider_in_placement(reader):
+def test_an_orphaned_compute_node_may_have_no_provider(reader):
+    """Libvirt no longer reports a compute node, and Placement has no provider for it. The agent reads an empty tree."""
     uuid = new_uuid()
     (tree,) = reader.orphans(NOTHING, frozenset({uuid})).orphans
     assert (tree.uuid, tree.providers, tree.root) == (uuid, (), None)
 
 
-def test_orphaned_trees_are_requested_only_if_a_compute_node_is_orphaned(reader, placement):
+def test_no_orphaned_node_means_no_request(reader, placement):
+    """If libvirt still reports every compute node, the agent sends Placement no request about orphaned nodes."""
     with placement.watched() as seen:
         assert reader.orphans(NOTHING, frozenset()) is NOTHING
     assert seen == []
 
 
-def test_a_second_read_of_an_orphaned_provider_tree_takes_at_most_two_requests(reader, placement, orphan):
-    """One request less is needed if the tree has no allocations."""
+def test_a_second_read_of_an_orphaned_tree_takes_two_requests(reader, placement, orphan):
+    """The provider tree of an orphaned compute node is unchanged.
+
+    The agent asks Placement only for providers and allocations.
+    """
     root, _, consumer = orphan
     reader.orphans(NOTHING, frozenset({root}))
     assert reader.orphans(NOTHING, frozenset({root})).requests == 2
@@ -63,7 +72,8 @@ def test_a_second_read_of_an_orphaned_provider_tree_takes_at_most_two_requests(r
     assert reader.orphans(NOTHING, frozenset({root})).requests == 1
 
 
-def test_a_full_read_of_placement_refreshes_the_cache_of_orphaned_trees(reader, placement, orphan):
+def test_a_full_read_includes_orphaned_trees(reader, placement, orphan):
+    """The agent keeps the trees of orphaned compute nodes in a cache. A full read of Placement reads them again."""
     root, _, _ = orphan
     mine = placement.make_provider()
     reader.orphans(NOTHING, frozenset({root}))
@@ -73,7 +83,8 @@ def test_a_full_read_of_placement_refreshes_the_cache_of_orphaned_trees(reader, 
     assert reader.orphans(NOTHING, frozenset({root})).requests == 9
 
 
-def test_a_provider_rename_keeps_generation_and_parent_and_allocations(reader, placement, tmp_path, orphan):
+def test_a_rename_keeps_a_providers_allocations(reader, placement, tmp_path, orphan):
+    """The agent renames a provider in Placement. Its generation, its parent and its allocations do not change."""
     root, child, _ = orphan
     names = ProviderNames(client_of(tmp_path, placement.server.url))
     before = placement.generation(root)
@@ -87,7 +98,7 @@ def test_a_provider_rename_keeps_generation_and_parent_and_allocations(reader, p
     assert names.holder(f"new-{root}").uuid == root
 
 
-def test_a_provider_rename_to_a_taken_name_raises_duplicate_name(placement, tmp_path, orphan):
+def test_a_rename_to_a_taken_name_raises_an_error(placement, tmp_path, orphan):
     root, child, _ = orphan
     names = ProviderNames(client_of(tmp_path, placement.server.url))
     taken = names.name_of(child)

@@ -52,7 +52,8 @@ def address(rest):
     return host, int(port.rstrip("/"))
 
 
-def test_a_request_with_slow_response_headers_fails_within_the_deadline(address, tmp_path):
+def test_slow_answer_headers_end_at_the_deadline(address, tmp_path):
+    """Placement sends the headers of its answer one byte now and then; the agent gives up at its deadline."""
     with proxied(address) as proxy:
         client = client_of(tmp_path, proxy.url, timeout=TIMEOUT_S)
         proxy.weather, proxy.delay_s = Weather.TRICKLE, BYTE_EVERY_S
@@ -61,7 +62,8 @@ def test_a_request_with_slow_response_headers_fails_within_the_deadline(address,
         assert listed(client) == ()
 
 
-def test_a_request_with_a_slow_response_body_fails_within_the_deadline(rest, tmp_path):
+def test_a_slow_answer_body_ends_at_the_deadline(rest, tmp_path):
+    """Placement sends the body of its answer one byte now and then; the agent gives up at its deadline."""
     with gateway(rest.server.url) as gate:
         client = client_of(tmp_path, gate.url, timeout=TIMEOUT_S)
         gate.change = lambda _asked, answer: dataclasses.replace(answer, byte_every_s=BYTE_EVERY_S)
@@ -70,7 +72,8 @@ def test_a_request_with_a_slow_response_body_fails_within_the_deadline(rest, tmp
         assert listed(client) == ()
 
 
-def test_a_request_with_a_slow_tls_handshake_fails_within_the_deadline(rest, tmp_path):
+def test_a_slow_tls_handshake_ends_at_the_deadline(rest, tmp_path):
+    """Placement's TLS handshake comes one byte now and then; the agent gives up at its deadline."""
     authority = Authority(tmp_path / "ca")
     with tls_before(rest.server.url, authority.certificate("placement")) as door:
         port = int(door.url.rpartition(":")[2])
@@ -82,8 +85,8 @@ def test_a_request_with_a_slow_tls_handshake_fails_within_the_deadline(rest, tmp
             assert listed(client) == ()
 
 
-def test_a_chain_of_slow_redirects_fails_within_the_deadline(rest, tmp_path):
-    """Each HTTP request ends within its time-outs, but its answer is a redirect to a further request."""
+def test_slow_redirects_end_at_the_deadline(rest, tmp_path):
+    """Placement answers slowly with one redirect after another; the agent's deadline covers the whole chain."""
     with gateway(rest.server.url) as gate:
         client = client_of(tmp_path, gate.url, timeout=TIMEOUT_S)
         gate.change = lambda asked, answer: dataclasses.replace(
@@ -96,8 +99,11 @@ def test_a_chain_of_slow_redirects_fails_within_the_deadline(rest, tmp_path):
         assert late(client) >= BOUND_S - SLACK_S
 
 
-def test_a_write_whose_response_exceeds_the_deadline_is_not_sent_again(rest, tmp_path):
-    """Placement carried out the write; the agent does not send it again, and the next audit finds it done."""
+def test_a_write_with_a_slow_answer_is_sent_once(rest, tmp_path):
+    """Placement carried out the write, and its answer is too slow.
+
+    The next audit finds that nothing is left to write.
+    """
     with gateway(rest.server.url) as gate:
         one = OneHost(client_of(tmp_path, gate.url, timeout=TIMEOUT_S), new_uuid())
         assert (one.audit().report.outcome, one.audit().report.outcome) == (Outcome.CLEAN, Outcome.CLEAN)
