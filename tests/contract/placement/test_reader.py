@@ -39,7 +39,8 @@ def scripted(rest, tmp_path, **options):
     return TreeReader(client), transport
 
 
-def test_the_first_read_of_a_host_reads_the_whole_tree_and_its_consumers(rest, reader, root):
+def test_the_first_read_of_a_host_is_complete(rest, reader, root):
+    """The agent reads the host's providers with their inventories, traits, aggregates, allocations and consumers."""
     rest.set_traits(root, "HW_CPU_X86_AVX", "CUSTOM_FAST")
     aggregate = new_uuid()
     rest.set_aggregates(root, aggregate)
@@ -64,7 +65,8 @@ def test_the_first_read_of_a_host_reads_the_whole_tree_and_its_consumers(rest, r
     assert [(c.consumer_uuid, c.project_id, c.user_id) for c in view.consumers] == [(consumer, PROJECT, USER)]
 
 
-def test_a_second_read_of_an_unchanged_tree_takes_a_single_request(rest, reader, root):
+def test_a_second_read_of_an_unchanged_tree_takes_one_request(rest, reader, root):
+    """The list of providers in Placement shows that no generation changed, so the agent reads nothing else."""
     for _ in range(3):
         rest.allocate({root: {"VCPU": 1}})
     first = reader.view(looking_at(root))
@@ -80,7 +82,11 @@ def test_a_second_read_of_an_unchanged_tree_takes_a_single_request(rest, reader,
     )
 
 
-def test_only_a_provider_with_a_new_generation_is_read_again(rest, reader, root):
+def test_only_a_changed_provider_is_read_again(rest, reader, root):
+    """A child provider in Placement has a new generation.
+
+    The agent reads the child again, and not the other providers.
+    """
     child = rest.make_provider(parent=root)
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -97,7 +103,8 @@ def custom_class(rest, name):
     return rest.request("PUT", f"/resource_classes/{name}").ok
 
 
-def test_a_removed_allocation_is_detected_only_if_allocations_are_reread(rest, reader, root):
+def test_only_a_read_of_allocations_finds_a_removed_one(rest, reader, root):
+    """Placement raises no generation for a removed allocation, so only a read with fresh_allocations finds it."""
     consumer = rest.allocate({root: {"VCPU": 2}})
     reader.view(looking_at(root))
     before = rest.generation(root)
@@ -115,7 +122,7 @@ def test_a_removed_allocation_is_detected_only_if_allocations_are_reread(rest, r
     assert (fresh.allocations, fresh.consumers) == ((), ())
 
 
-def test_rereading_a_provider_tree_finds_an_allocation_that_was_added_since(rest, reader, root):
+def test_a_second_read_finds_a_new_allocation(rest, reader, root):
     reader.view(looking_at(root))
     consumer = rest.allocate({root: {"VCPU": 3}})
     view = reader.view(looking_at(root))
@@ -125,7 +132,8 @@ def test_rereading_a_provider_tree_finds_an_allocation_that_was_added_since(rest
     )
 
 
-def test_rereading_allocations_shows_that_all_of_them_were_released(rest, reader, root):
+def test_a_read_of_allocations_finds_that_all_are_removed(rest, reader, root):
+    """The host had allocations on two providers. A read with fresh_allocations shows the agent that none is left."""
     child = offering_child(rest, root)
     consumers = [rest.allocate({uuid: {"VCPU": 1}}) for uuid in (root, child)]
     reader.view(looking_at(root))
@@ -145,7 +153,11 @@ def offering_child(rest, root):
     return child
 
 
-def test_rereading_allocations_queries_only_providers_that_had_allocations(rest, reader, root):
+def test_allocations_are_read_only_where_some_were_before(rest, reader, root):
+    """Of 61 providers, one had allocations.
+
+    A later read with fresh_allocations asks Placement only for the allocations there.
+    """
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -158,8 +170,8 @@ def test_rereading_allocations_queries_only_providers_that_had_allocations(rest,
 
 
 @pytest.mark.parametrize("fresh", [False, True])
-def test_the_reader_notices_a_first_allocation_on_a_child_provider(rest, reader, root, fresh):
-    """The reader saves requests because an added allocation raises its own provider's generation, not the root's."""
+def test_a_first_allocation_on_a_child_provider_is_found(rest, reader, root, fresh):
+    """An allocation raises the generation of the child, not of the root; the agent's next read still finds it."""
     child, other = offering_child(rest, root), offering_child(rest, root)
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -172,20 +184,22 @@ def test_the_reader_notices_a_first_allocation_on_a_child_provider(rest, reader,
     assert other in {p.uuid for p in view.providers}
 
 
-def test_a_reread_of_a_tree_without_allocations_takes_a_single_request(rest, reader, root):
+def test_a_second_read_without_allocations_takes_one_request(rest, reader, root):
     reader.view(looking_at(root))
     view = reader.view(looking_at(root))
     assert (view.requests, view.allocations, view.allocations_fresh) == (1, (), True)
 
 
-def test_the_reader_returns_parent_providers_before_their_children(rest, reader, root):
+def test_the_reader_returns_parents_before_children(rest, reader, root):
+    """The order of the host's providers follows the tree in Placement, and not their names."""
     child = rest.make_provider(name=f"a-{root}", parent=root)
     grandchild = rest.make_provider(name=f"A-{root}", parent=child)
     view = reader.view(looking_at(root))
     assert [(p.uuid, p.parent_uuid) for p in view.providers] == [(root, None), (child, root), (grandchild, child)]
 
 
-def test_a_renamed_provider_is_detected_although_its_generation_is_unchanged(rest, reader, root):
+def test_a_provider_rename_is_found(rest, reader, root):
+    """A rename in Placement does not change the provider's generation; the agent still sees the new name."""
     reader.view(looking_at(root))
     rest.done("PUT", f"/resource_providers/{root}", {"name": f"new-{root}"})
     view = reader.view(looking_at(root))
@@ -193,8 +207,8 @@ def test_a_renamed_provider_is_detected_although_its_generation_is_unchanged(res
     assert view.requests == 1
 
 
-def test_the_reader_leaves_out_another_host_that_has_the_same_parent_provider(rest, reader):
-    """Otherwise a neighbour's allocations would look like leaks of this host, and heal would remove them."""
+def test_the_reader_leaves_out_a_host_with_the_same_parent(rest, reader):
+    """Two hosts have the same parent provider in Placement. Each agent must read only its own host's allocations."""
     rack = rest.make_provider()
     root, neighbour = rest.make_provider(parent=rack), rest.make_provider(parent=rack)
     child = rest.make_provider(parent=rest.make_provider(parent=root))
@@ -211,7 +225,8 @@ def test_the_reader_leaves_out_another_host_that_has_the_same_parent_provider(re
     assert not [line for line in seen if neighbour in line or f"/{rack}/" in line]
 
 
-def test_the_reader_returns_allocations_of_a_consumer_on_other_trees_too(rest, reader, root):
+def test_a_consumer_is_read_with_its_allocations_elsewhere(rest, reader, root):
+    """An instance has allocations on this host and on another provider; the agent reads all of them."""
     elsewhere = rest.make_provider()
     rest.set_inventories(elsewhere, {"VCPU": {"total": 8}})
     consumer = rest.allocate({root: {"VCPU": 1}, elsewhere: {"VCPU": 4}})
@@ -220,7 +235,8 @@ def test_the_reader_returns_allocations_of_a_consumer_on_other_trees_too(rest, r
     assert record.consumer_uuid == consumer
 
 
-def test_a_limited_number_of_consumers_is_read_and_suspicious_ones_come_first(rest, reader, root):
+def test_suspicious_consumers_are_read_first(rest, reader, root):
+    """With consumer_reads = 2, a read covers two consumers at most; later reads cover the rest in turn."""
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()
@@ -235,6 +251,7 @@ def test_a_limited_number_of_consumers_is_read_and_suspicious_ones_come_first(re
 
 
 def test_only_a_changed_consumer_is_read_again(rest, reader, root):
+    """Of two consumers on the host, one gets a new amount in Placement. The agent does not read the other again."""
     changed, same = (rest.allocate({root: {"VCPU": 1}}) for _ in range(2))
     reader.view(looking_at(root))
     rest.allocate({root: {"VCPU": 2}}, consumer=changed)
@@ -245,7 +262,8 @@ def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_the_reader_searches_by_name_if_no_provider_has_the_uuid_of_the_host(rest, reader):
+def test_the_reader_searches_a_missing_provider_by_name(rest, reader):
+    """If no provider in Placement has the host's uuid, the agent looks for a provider with the host's name."""
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:
@@ -255,20 +273,23 @@ def test_the_reader_searches_by_name_if_no_provider_has_the_uuid_of_the_host(res
     assert view.name_holder.uuid == other
 
 
-def test_the_reader_skips_the_search_by_name_if_no_root_name_is_given(rest, reader):
+def test_the_reader_does_not_search_for_an_empty_name(rest, reader):
+    """The agent does not search Placement by name if it does not know the host's name."""
     uuid = new_uuid()
     view = reader.view(looking_at(uuid, root_name=""))
     assert (view.requests, view.name_holder) == (1, None)
 
 
-def test_a_provider_name_is_url_quoted_in_the_request(rest, reader):
+def test_the_reader_finds_a_name_with_special_characters(rest, reader):
+    """A provider's name contains a space, & and #. The agent still finds the provider in Placement by its name."""
     uuid = new_uuid()
     name = f"odd &name=#{uuid} ü"
     other = rest.make_provider(name=name)
     assert reader.view(looking_at(uuid, root_name=name)).name_holder.uuid == other
 
 
-def test_a_recreated_root_provider_is_read_without_its_old_inventories(rest, reader, root):
+def test_a_recreated_provider_has_no_old_inventories(rest, reader, root):
+    """A provider is deleted and created again with the same uuid. The agent does not keep its old inventories."""
     reader.view(looking_at(root))
     rest.delete_provider(root)
     assert reader.view(looking_at(root, root_name="")).root is None
@@ -276,7 +297,7 @@ def test_a_recreated_root_provider_is_read_without_its_old_inventories(rest, rea
     assert reader.view(looking_at(root)).root.inventories == ()
 
 
-def test_the_reader_requests_the_whole_tree_after_its_cache_was_cleared(rest, reader, root):
+def test_the_reader_reads_all_after_its_cache_was_cleared(rest, reader, root):
     reader.view(looking_at(root))
     reader.forget()
     with rest.watched() as seen:
@@ -296,7 +317,11 @@ def test_a_provider_that_changes_during_the_read_is_read_again(rest, tmp_path, r
     assert reader.view(looking_at(root)).requests == 1
 
 
-def test_a_provider_that_changes_constantly_is_returned_with_an_old_generation(rest, tmp_path, root):
+def test_a_constantly_changing_provider_gets_an_old_generation(rest, tmp_path, root):
+    """Another client changes the provider during every read.
+
+    The agent keeps an old generation, so its next write is refused.
+    """
     reader, transport = scripted(rest, tmp_path)
     before = rest.generation(root)
     change = Meanwhile(lambda: rest.set_inventories(root, {"VCPU": {"total": 9}}))
@@ -310,7 +335,7 @@ def test_a_provider_that_changes_constantly_is_returned_with_an_old_generation(r
     assert settled.root.inventory("VCPU").total == 9
 
 
-def test_the_reader_returns_a_trait_that_was_added_while_it_read_allocations(rest, tmp_path, root):
+def test_a_trait_added_during_a_read_of_allocations_is_found(rest, tmp_path, root):
     reader, transport = scripted(rest, tmp_path)
     rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))
@@ -321,7 +346,11 @@ def test_the_reader_returns_a_trait_that_was_added_while_it_read_allocations(res
     assert view.allocations_fresh
 
 
-def test_the_tree_is_read_again_if_a_provider_is_deleted_during_the_read(rest, tmp_path, root):
+def test_the_reader_tolerates_a_provider_deleted_meanwhile(rest, tmp_path, root):
+    """Another client deletes a child provider while the agent reads the tree.
+
+    The agent then returns the tree without the child.
+    """
     child = rest.make_provider(parent=root)
     reader, transport = scripted(rest, tmp_path)
     transport.script = on_path(1, f"/{child}/traits", Meanwhile(lambda: rest.delete_provider(child)))
@@ -329,7 +358,8 @@ def test_the_tree_is_read_again_if_a_provider_is_deleted_during_the_read(rest, t
     assert [p.uuid for p in view.providers] == [root]
 
 
-def test_a_read_raises_generation_conflict_if_providers_vanish_in_every_attempt(rest, tmp_path, root):
+def test_a_read_fails_if_providers_vanish_in_every_attempt(rest, tmp_path, root):
+    """Placement lists a provider and then answers 404 for it, each time; the agent raises GenerationConflict."""
     reader, transport = scripted(rest, tmp_path)
     gone = Answer(404, b'{"errors":[{"detail":"No resource provider"}]}')
     transport.script = lambda request: gone if "/traits" in str(request.url) else None
@@ -337,7 +367,8 @@ def test_a_read_raises_generation_conflict_if_providers_vanish_in_every_attempt(
         reader.view(looking_at(root))
 
 
-def test_a_failed_read_does_not_hide_a_trait_change_from_the_next_read(rest, tmp_path, root):
+def test_a_failed_read_does_not_hide_a_trait_change(rest, tmp_path, root):
+    """A trait was added, and the agent's read of the traits failed. The next read finds the trait."""
     reader, transport = scripted(rest, tmp_path, connect_retry_delay=0.01, status_code_retry_delay=0.01)
     first = reader.view(looking_at(root))
     rest.set_traits(root, "HW_CPU_X86_AVX")
@@ -358,14 +389,16 @@ def test_a_failed_read_does_not_hide_a_trait_change_from_the_next_read(rest, tmp
         b"null",
     ],
 )
-def test_a_malformed_provider_list_raises_placement_unavailable(rest, tmp_path, root, body):
+def test_a_malformed_provider_list_raises_an_error(rest, tmp_path, root, body):
+    """If Placement's list of providers has the wrong form, the agent reports that the answer is not understood."""
     reader, transport = scripted(rest, tmp_path)
     transport.script = always(Answer(200, body))
     with pytest.raises(PlacementUnavailable, match="not understood"):
         reader.view(looking_at(root))
 
 
-def test_all_requests_of_a_tree_read_carry_the_same_global_request_id(rest, reader, root):
+def test_all_requests_of_one_read_have_the_same_request_id(rest, reader, root):
+    """An operator can find the agent's requests in Placement's log by their global request id."""
     before = len(rest.log())
     reader.view(looking_at(root))
     ids = {line.split()[4] for line in rest.log()[before:]}
@@ -373,10 +406,10 @@ def test_all_requests_of_a_tree_read_carry_the_same_global_request_id(rest, read
     assert ids.pop().startswith("req-")
 
 
-def test_the_reader_rereads_reported_consumers_only_after_a_provider_change(rest, reader, root):
-    """However many the findings are, a view takes two requests.
+def test_reported_consumers_are_read_again_after_a_change(rest, reader, root):
+    """The agent has reported findings about consumers.
 
-    If a consumer was removed and re-made, the reader reads the consumers of all these findings again.
+    It reads them again only if their provider changed in Placement.
     """
     told = tuple(sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5)))
     asked = looking_at(root, fresh_allocations=True, consumer_reads=3, reported=told)

@@ -39,7 +39,8 @@ def parent_that_dies(folder: Path, lifetime: Lifetime) -> tuple[int, str]:
     return int(pid), url
 
 
-def test_the_demo_placement_server_answers_requests_and_logs_them_and_stops(tmp_path):
+def test_the_demo_placement_server_starts_and_stops(tmp_path):
+    """The server answers a request, writes it to the access log, and its process ends at the stop."""
     server = start_placement(tmp_path)
     try:
         assert requests.get(server.url + "/", timeout=60).json()["versions"][0]["id"] == "v1.0"
@@ -52,12 +53,14 @@ def test_the_demo_placement_server_answers_requests_and_logs_them_and_stops(tmp_
     server.stop()
 
 
-def test_the_demo_placement_server_ends_when_its_parent_process_dies(tmp_path):
+def test_the_demo_placement_server_ends_with_its_parent(tmp_path):
+    """The process that started the server is killed; the server then ends too."""
     pid, _ = parent_that_dies(tmp_path, Lifetime.WITH_US)
     until(lambda: not alive(pid), 60, f"the server {pid} ends with its parent")
 
 
-def test_a_detached_demo_placement_server_keeps_running_if_its_parent_dies(tmp_path):
+def test_a_detached_demo_placement_server_keeps_running(tmp_path):
+    """A server that was started with Lifetime.KEPT still answers after its parent process is killed."""
     pid, url = parent_that_dies(tmp_path, Lifetime.KEPT)
     try:
         assert requests.get(url + "/", timeout=60).ok
@@ -67,6 +70,7 @@ def test_a_detached_demo_placement_server_keeps_running_if_its_parent_dies(tmp_p
     assert (tmp_path / "placement.sqlite").exists()
 
 
-def test_a_failed_start_of_the_demo_placement_server_raises_an_error(tmp_path):
+def test_the_demo_placement_server_reports_a_failed_start(tmp_path):
+    """The server cannot open its database; the caller gets the error "did not start"."""
     with pytest.raises(PlacementUnavailable, match="did not start"):
         start_placement(tmp_path, connection="sqlite:////nowhere/at/all/placement.sqlite")

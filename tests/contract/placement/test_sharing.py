@@ -55,7 +55,11 @@ def held_of(view):
     return {(some.provider.uuid, a.consumer_uuid, a.amount) for some in view.shared for a in some.allocations}
 
 
-def test_a_sharing_provider_is_read_with_the_allocations_of_all_consumers(rest, reader, root, nfs):
+def test_a_sharing_provider_is_read_with_all_its_allocations(rest, reader, root, nfs):
+    """A storage provider shares with this host and others.
+
+    The agent reads the allocations of all hosts' consumers there.
+    """
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 2}})
     others = rest.allocate({nfs: {"DISK_GB": 3}})
     view = reader.view(looking_at(root, shared_reads=500))
@@ -66,7 +70,8 @@ def test_a_sharing_provider_is_read_with_the_allocations_of_all_consumers(rest, 
     assert view.shared_consumer_uuids == {ours, others}
 
 
-def test_a_sharing_provider_is_found_through_an_aggregate_of_a_child_provider(rest, reader):
+def test_a_sharing_provider_is_found_by_a_childs_aggregate(rest, reader):
+    """Only a child of the host's provider is in the storage provider's aggregate; the agent still reads the storage."""
     aggregate, root = new_uuid(), rest.make_provider()
     child = rest.make_provider(parent=root)
     rest.set_inventories(root, {"VCPU": {"total": 8}})
@@ -81,8 +86,8 @@ def test_a_sharing_provider_is_found_through_an_aggregate_of_a_child_provider(re
     assert held_of(reader.view(looking_at(root, shared_reads=500))) == {(nfs, ours, 2)}
 
 
-def test_reading_a_sharing_provider_takes_two_additional_requests(rest, reader, root, nfs):
-    """Without ``shared_reads``, no request about the sharing provider is sent."""
+def test_a_sharing_provider_takes_two_more_requests(rest, reader, root, nfs):
+    """With shared_reads, the agent asks Placement for the sharing providers and for the allocations on them."""
     reader.view(looking_at(root))
     with rest.watched() as seen:
         view = reader.view(looking_at(root))
@@ -95,7 +100,8 @@ def test_reading_a_sharing_provider_takes_two_additional_requests(rest, reader, 
     ]
 
 
-def test_sharing_providers_are_not_queried_if_the_tree_has_no_aggregates(rest, reader):
+def test_a_tree_without_aggregates_has_no_sharing_provider(rest, reader):
+    """If no provider of the host is in an aggregate, the agent does not ask Placement for sharing providers."""
     alone = rest.make_provider()
     with rest.watched() as seen:
         view = reader.view(looking_at(alone, shared_reads=500))
@@ -103,22 +109,24 @@ def test_sharing_providers_are_not_queried_if_the_tree_has_no_aggregates(rest, r
     assert not any("member_of" in line for line in seen)
 
 
-def test_providers_without_sharing_trait_or_common_aggregate_are_ignored(rest, reader, root, aggregate):
+def test_a_sharing_provider_needs_the_trait_and_the_aggregate(rest, reader, root, aggregate):
+    """The agent ignores a provider without MISC_SHARES_VIA_AGGREGATE, or in no aggregate of the host."""
     for other in (storage(rest, aggregate, shares=False), storage(rest, new_uuid())):
         rest.allocate({other: {"DISK_GB": 1}})
     rest.set_traits(root, SHARES)
     assert reader.view(looking_at(root, shared_reads=500)).shared == ()
 
 
-def test_successive_reads_together_cover_all_consumers_of_a_sharing_provider(rest, reader, root, nfs):
+def test_limited_reads_cover_all_consumers_in_turn(rest, reader, root, nfs):
+    """A shared storage provider has five consumers and shared_reads is 2; three reads of the agent cover all five."""
     consumers = {rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(5)}
     windows = [reader.view(looking_at(root, shared_reads=2)).shared_consumer_uuids for _ in range(3)]
     assert [len(some) for some in windows] == [2, 2, 2]
     assert frozenset().union(*windows) == consumers
 
 
-def test_the_allocations_of_this_host_on_a_sharing_provider_are_always_read(rest, reader, root, nfs):
-    """Even with a limit of one, each read also covers the suspect: a consumer that looked wrong in the last audit."""
+def test_this_hosts_shared_allocations_are_always_read(rest, reader, root, nfs):
+    """With shared_reads = 1, the agent still reads this host's consumers of a sharing provider and a suspicious one."""
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})
     for _ in range(3):
@@ -126,8 +134,8 @@ def test_the_allocations_of_this_host_on_a_sharing_provider_are_always_read(rest
         assert view.shared_consumer_uuids == {suspect, ours}
 
 
-def test_s151_sharing_providers_of_many_aggregates_are_read_in_several_requests(rest, reader, aggregate):
-    """450 aggregates take three requests; a provider that shares through several of them is returned once."""
+def test_s151_many_aggregates_are_queried_in_three_requests(rest, reader, aggregate):
+    """The host is in 450 aggregates, too many for one URL. The agent returns each sharing provider once."""
     many = [aggregate, *(new_uuid() for _ in range(449))]
     root = rest.make_provider()
     rest.set_aggregates(root, *many)
@@ -145,7 +153,8 @@ def test_s151_sharing_providers_of_many_aggregates_are_read_in_several_requests(
     suspects=st.frozensets(st.text("abcdef", min_size=1, max_size=3), max_size=3),
     most=st.integers(1, 5),
 )
-def test_all_consumers_are_read_in_turn_if_each_read_is_limited(holders, suspects, most):
+def test_every_consumer_gets_its_turn_in_limited_reads(holders, suspects, most):
+    """Each read covers a few consumers. Several reads cover all, unless the suspects fill every read."""
     after, seen = "", set()
     for _ in range(len(holders) + 1):
         some, after = window(holders, suspects, most, after)
@@ -187,7 +196,11 @@ def crowded(rest, aggregate, nfs, tmp_path):
         yield Crowded(gate, one, nfs)
 
 
-def test_the_tree_is_published_although_a_sharing_provider_is_too_large_to_read(rest, crowded):
+def test_an_oversized_sharing_provider_does_not_block_writes(rest, crowded):
+    """A storage provider has too many allocations to read.
+
+    The audit reports that and still writes the host's inventory.
+    """
     first = crowded.one.audit()
     view = first.snapshot.placement.value
     assert view is not None, str(first.snapshot.placement.error)
@@ -200,8 +213,8 @@ def test_the_tree_is_published_although_a_sharing_provider_is_too_large_to_read(
     assert "; the agent does not report the guests' allocations on this provider; the daemon" in found.actual
 
 
-def test_a_sharing_provider_that_is_too_large_to_read_is_reported_each_time(rest, crowded):
-    """Every audit reports it, but only the first and a few later audits try to read it again."""
+def test_an_oversized_sharing_provider_is_always_reported(rest, crowded):
+    """Every audit reports the provider that is too large to read. Only few audits try to read it again."""
     told = [crowded.one.audit(full_read_every=2).report for _ in range(9)]
     assert {len([s for s in r.findings if s.finding.code == "source-unavailable"]) for r in told} == {1}
     # The first audit, and the one in any 2 x 10 audits that reads everything again.
@@ -211,7 +224,8 @@ def test_a_sharing_provider_that_is_too_large_to_read_is_reported_each_time(rest
     assert "source-unavailable" not in {s.finding.code for s in audits[-1].report.findings}
 
 
-def test_an_oversized_sharing_provider_does_not_block_reads_of_another(rest, crowded, aggregate):
+def test_an_oversized_sharing_provider_does_not_block_another(rest, crowded, aggregate):
+    """The host has two sharing providers, and one is too large to read; the agent still reads the other."""
     other = storage(rest, aggregate)
     consumer = rest.allocate({other: {"DISK_GB": 2}})
     reader = TreeReader(crowded.one.client)
@@ -228,7 +242,8 @@ def test_an_oversized_sharing_provider_does_not_block_reads_of_another(rest, cro
     assert crowded.asked == 3
 
 
-def test_a_sharing_provider_with_too_many_allocations_is_reported_as_unreadable(rest, reader, root, nfs, monkeypatch):
+def test_a_sharing_provider_above_the_limit_is_unread(rest, reader, root, nfs, monkeypatch):
+    """A sharing provider has more allocations than MOST_SHARED. The agent still reads the host's own tree."""
     for _ in range(3):
         rest.allocate({nfs: {"DISK_GB": 1}})
     monkeypatch.setattr(sharing, "MOST_SHARED", 2)
@@ -236,7 +251,8 @@ def test_a_sharing_provider_with_too_many_allocations_is_reported_as_unreadable(
     assert (view.shared, len(view.unread), [p.uuid for p in view.providers]) == ((), 1, [root])
 
 
-def test_the_placement_read_fails_if_placement_answers_500_for_one_provider(crowded):
+def test_http_500_for_a_sharing_provider_fails_the_read(crowded):
+    """Placement answers 500 to each request about one sharing provider; the whole read raises an error."""
     crowded.gate.before = lambda asked: Answer(status=500, body=b"") if crowded.nfs in asked.path else None
     with pytest.raises(PlacementUnavailable):
         TreeReader(crowded.one.client).view(looking_at(crowded.one.root, shared_reads=500))
