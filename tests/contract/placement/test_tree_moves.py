@@ -65,8 +65,11 @@ def parent_of(rest, uuid):
     return rest.done("GET", f"/resource_providers/{uuid}")["parent_provider_uuid"]
 
 
-def test_s137_the_agent_fills_a_new_root_provider_without_reading_it_again(rest, client):
-    """The writer reads nothing in between: each write's generation comes from the answer to the write before it."""
+def test_s137_a_new_root_provider_is_written_without_a_reread(rest, client):
+    """The agent creates the host's provider and fills it.
+
+    Each answer of Placement contains the generation for the next write.
+    """
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     writer = TreeWriter(client)
@@ -86,7 +89,11 @@ def test_s137_the_agent_fills_a_new_root_provider_without_reading_it_again(rest,
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s138_a_retry_writes_to_the_root_provider_that_another_client_created(rest, tmp_path):
+def test_s138_another_client_may_create_the_root_provider_first(rest, tmp_path):
+    """The agent's POST then gets a 409.
+
+    On its next attempt, the agent writes the inventory to the existing provider.
+    """
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     meanwhile = Meanwhile(lambda: rest.make_provider(uuid=uuid, name=f"host-{uuid}"))
@@ -99,8 +106,8 @@ def test_s138_a_retry_writes_to_the_root_provider_that_another_client_created(re
     assert (rest.inventories(uuid)["VCPU"]["total"], rest.traits(uuid)) == (8, {OURS})
 
 
-def test_s156_an_obsolete_child_provider_is_deleted_after_all_other_writes(rest, client):
-    """An audit deletes an empty child; it never moves a child's allocations (healing does)."""
+def test_s156_an_obsolete_child_provider_is_deleted_last(rest, client):
+    """An audit deletes an empty child provider after its other writes, and keeps one that has allocations."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
     for child in (free, held):
@@ -113,7 +120,8 @@ def test_s156_an_obsolete_child_provider_is_deleted_after_all_other_writes(rest,
     assert rest.inventories(held)["VCPU"]["total"] == 1
 
 
-def test_s157_new_child_providers_are_created_before_old_ones_are_deleted(rest, client):
+def test_s157_new_child_providers_come_before_deletions(rest, client):
+    """The agent first creates and fills the new child providers, and then deletes the obsolete ones."""
     root, p, q = rest.make_provider(), new_uuid(), new_uuid()
     r = rest.make_provider(parent=root)
     s = rest.make_provider(parent=r)
@@ -137,8 +145,8 @@ def test_s157_new_child_providers_are_created_before_old_ones_are_deleted(rest, 
     assert (parent_of(rest, p), parent_of(rest, q)) == (root, p)
 
 
-def test_a_parent_and_a_child_provider_can_swap_places_within_the_tree(rest, client):
-    """If a plan is interrupted, each provider must still be in the tree, or the next read would not find it."""
+def test_a_parent_and_a_child_provider_can_swap_places(rest, client):
+    """The agent moves the lower provider up first, so that the host's tree contains each provider at every moment."""
     root = rest.make_provider()
     upper = rest.make_provider(parent=root)
     lower = rest.make_provider(parent=upper)
@@ -158,7 +166,8 @@ def test_a_parent_and_a_child_provider_can_swap_places_within_the_tree(rest, cli
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_child_provider_keeps_its_name_and_generation_if_its_parent_changes(rest, client):
+def test_a_new_parent_does_not_change_the_name(rest, client):
+    """The agent moves a child provider to another parent in Placement; the child keeps its name and its generation."""
     root = rest.make_provider()
     child = rest.make_provider(parent=rest.make_provider(parent=root), name=f"by-hand-{root}")
     at = rest.generation(child)
@@ -168,14 +177,19 @@ def test_a_child_provider_keeps_its_name_and_generation_if_its_parent_changes(re
     assert rest.done("GET", f"/resource_providers/{child}")["name"] == f"by-hand-{root}"
 
 
-def test_a_host_provider_moved_below_another_provider_is_made_a_root_again(rest, client):
+def test_a_host_provider_below_another_becomes_a_root(rest, client):
+    """Someone gave the host's provider a parent in Placement. The agent makes the host's provider a root again."""
     above = rest.make_provider()
     root = rest.make_provider(parent=above)
     brought_about(client, DesiredTree(providers=(wanted(root),)))
     assert parent_of(rest, root) is None
 
 
-def test_the_agent_creates_a_sharing_provider_as_a_second_root_provider(rest, client):
+def test_a_sharing_provider_is_created_as_a_second_root(rest, client):
+    """The agent creates a provider that shares DISK_GB.
+
+    Placement then offers VCPU of the host together with that disk.
+    """
     root, disk, aggregate, other = rest.make_provider(), new_uuid(), new_uuid(), new_uuid()
     rest.set_aggregates(root, other)
     sharing = wanted(
@@ -195,7 +209,8 @@ def test_the_agent_creates_a_sharing_provider_as_a_second_root_provider(rest, cl
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_the_agent_searches_for_a_second_root_provider_before_creating_it(rest, client):
+def test_a_second_root_provider_is_searched_before_creation(rest, client):
+    """The agent does not create a second root provider until it has searched Placement for the provider's uuid."""
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
@@ -205,8 +220,8 @@ def test_the_agent_searches_for_a_second_root_provider_before_creating_it(rest, 
     ]
 
 
-def test_a_child_provider_is_not_created_if_its_uuid_exists_in_another_tree(rest, client):
-    """The list of the agent's tree does not show the child; without a check the agent would try to make it for ever."""
+def test_a_child_provider_is_not_taken_from_another_tree(rest, client):
+    """Placement has the child's uuid in another tree already. The agent reports that and writes its other providers."""
     root, child, grandchild = rest.make_provider(), new_uuid(), new_uuid()
     elsewhere = rest.make_provider()
     rest.make_provider(uuid=child, name=f"host-{child}", parent=elsewhere)
@@ -221,28 +236,30 @@ def test_a_child_provider_is_not_created_if_its_uuid_exists_in_another_tree(rest
     assert (rest.inventories(child), parent_of(rest, child)) == ({}, elsewhere)
 
 
-def test_a_child_provider_is_not_created_if_its_uuid_is_a_root_provider(rest, client):
+def test_a_child_provider_is_not_created_if_it_is_a_root(rest, client):
+    """Placement already has a provider with the child's uuid and without a parent. The agent's error says so."""
     root, child = rest.make_provider(), rest.make_provider()
     plan = Plan(writes=(CreateProvider(provider_uuid=child, name=f"host-{child}", parent_uuid=root),))
     (refused,) = TreeWriter(client).apply(plan, never).refused
     assert "it has no parent" in refused.error.message
 
 
-def test_a_child_provider_below_another_root_is_moved_into_the_tree_of_the_host(rest, client):
+def test_a_child_provider_is_moved_into_the_tree_of_the_host(rest, client):
+    """The agent finds its child provider below another root in Placement, and moves it below the host's provider."""
     root, child = rest.make_provider(), rest.make_provider(parent=rest.make_provider())
     brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root, DISK))))
     assert (parent_of(rest, child), rest.inventories(child)["DISK_GB"]["total"]) == (root, 100)
 
 
-def test_a_child_provider_is_not_created_if_another_provider_has_its_name(rest, client):
+def test_a_child_provider_is_not_created_if_its_name_is_taken(rest, client):
     root, child = rest.make_provider(), new_uuid()
     rest.make_provider(name=f"host-{child}")
     _, applied = brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root))))
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
-def test_a_provider_in_another_tree_is_not_moved_by_a_placement_before_1_37(rest, tmp_path):
-    """An older server cannot move such a child: without a check every round of every audit would meet a conflict."""
+def test_an_older_placement_does_not_move_a_provider(rest, tmp_path):
+    """Before microversion 1.37, Placement cannot move a child provider to another tree. The agent reports that tree."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()
     root = rest.make_provider(parent=above)
@@ -255,7 +272,8 @@ def test_a_provider_in_another_tree_is_not_moved_by_a_placement_before_1_37(rest
     assert rest.inventories(child) == {}
 
 
-def test_only_a_root_provider_can_get_a_new_parent_before_microversion_1_37(rest, tmp_path):
+def test_an_older_placement_moves_only_root_providers(rest, tmp_path):
+    """With microversion 1.36, the agent gives a root provider a parent, and reports a child that it cannot move."""
     client = scripted(rest, tmp_path, older)
     root, loose, child = rest.make_provider(), rest.make_provider(), new_uuid()
     middle = rest.make_provider(parent=root)
@@ -282,7 +300,11 @@ def a_move(rest, tmp_path, meanwhile, method="GET"):
     return TreeWriter(scripted(rest, tmp_path, hit)).apply(Plan(writes=(write,)), never)
 
 
-def test_a_provider_move_does_not_revert_a_concurrent_rename(rest, tmp_path):
+def test_a_provider_move_does_not_undo_a_rename(rest, tmp_path):
+    """Another client renames a provider just before the agent moves it.
+
+    The agent raises a conflict and keeps the new name.
+    """
     name = f"renamed-{new_uuid()}"
     moved = []
 
@@ -306,12 +328,14 @@ TREE_CHANGES = {
 
 @pytest.mark.parametrize("method", ["GET", "PUT"])
 @pytest.mark.parametrize("change", TREE_CHANGES.values(), ids=TREE_CHANGES.keys())
-def test_a_tree_change_during_a_provider_move_raises_a_generation_conflict(rest, tmp_path, change, method):
+def test_a_tree_change_during_a_move_raises_a_conflict(rest, tmp_path, change, method):
+    """For example, another client deletes the new parent while the agent moves a provider below that parent."""
     with pytest.raises(GenerationConflict, match="the tree was changed"):
         a_move(rest, tmp_path, lambda child, target: change(rest, child, target), method)
 
 
-def test_a_conflict_is_raised_if_the_parent_of_a_new_provider_was_just_deleted(rest, tmp_path):
+def test_a_deleted_parent_of_a_new_provider_raises_a_conflict(rest, tmp_path):
+    """Another client deletes the parent provider just before the agent creates its child in Placement."""
     root = rest.make_provider()
     fault = Meanwhile(lambda: rest.delete_provider(root))
     client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", fault))
@@ -321,7 +345,7 @@ def test_a_conflict_is_raised_if_the_parent_of_a_new_provider_was_just_deleted(r
 
 
 def test_a_refused_provider_move_does_not_block_other_writes(rest, client):
-    """Placement refuses the move permanently; the test uses a malformed parent, which no real plan has."""
+    """Placement refuses to move a provider. The agent still writes the provider's inventory."""
     root = rest.make_provider()
     child = rest.make_provider(parent=rest.make_provider(parent=root))
     writes = (
@@ -333,7 +357,11 @@ def test_a_refused_provider_move_does_not_block_other_writes(rest, client):
     assert applied.done == writes[1:]
 
 
-def test_a_child_provider_stays_in_place_if_its_new_parent_cannot_be_created(rest, client):
+def test_a_child_provider_stays_if_its_new_parent_is_missing(rest, client):
+    """Placement refuses to create the new parent.
+
+    The child provider keeps its old parent, and the agent writes its inventory.
+    """
     root, new = rest.make_provider(), new_uuid()
     rest.make_provider(name=f"host-{new}")
     child = rest.make_provider(parent=root)
