@@ -148,7 +148,7 @@ def test_why_can_use_the_flavor_of_an_instance(host):
     ],
 )  # fmt: skip
 def test_why_exits_127_for_invalid_arguments(host, arguments, said):
-    """`stocktake why` prints an error, for example for an unknown resource class or for an option given twice."""
+    """`stocktake why` also prints an error, for example for an unknown resource class or an option given twice."""
     ended = host.run("why", *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
@@ -207,7 +207,10 @@ def test_why_counts_the_inventory_of_a_sharing_provider(tmp_path, rest):
 
 
 def test_a_host_without_numa_cells_refuses_numa_requests(host):
-    """`stocktake why --numa-nodes 1` exits with 3 on this host; a request without NUMA meets no such obstacle."""
+    """The host has no NUMA cells.
+
+    `stocktake why --numa-nodes 1` exits with 3; a request without NUMA is not refused.
+    """
     code, document = document_of(host, "--resource", "VCPU=1", "--numa-nodes", "1")
     assert (code, document["tree"]["fits"], document["fits"]) == (3, True, False)
     assert [obstacle["constraint"] for obstacle in document["host"]["obstacles"]] == ["numa-cell"]
@@ -286,7 +289,7 @@ def test_why_prints_a_note_for_an_unsupported_extra_spec(tmp_path, rest):
 
 
 def test_why_exits_75_if_placement_is_down(tmp_path, rest):
-    """`stocktake why` prints nothing on stdout, and one error with Placement's address on stderr."""
+    """While Placement is down, `stocktake why` prints one error with Placement's address and no answer."""
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9", "token": TOKEN}})
     ended = own.run("why", "--resource", "VCPU=1")
@@ -365,10 +368,10 @@ def test_why_everywhere_exits_75_if_placement_is_down(tmp_path, rest):
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_why_does_not_refuse_for_unknown_numa_cells(tmp_path, rest):
-    """Libvirt is down, so the host's NUMA cells are unknown.
+def test_why_accepts_a_host_with_unknown_numa_cells(tmp_path, rest):
+    """Libvirt is down, so the NUMA cells are unknown.
 
-    `stocktake why` exits with 2 and says so, and the request still fits.
+    `stocktake why` answers that the request fits, and exits with 2.
     """
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
@@ -378,11 +381,8 @@ def test_why_does_not_refuse_for_unknown_numa_cells(tmp_path, rest):
     assert any("NUMA" in line for line in document["unknown"])
 
 
-def test_why_refuses_a_disabled_host_only_on_request(tmp_path, rest):
-    """A host has the trait COMPUTE_STATUS_DISABLED.
-
-    `stocktake why` refuses it only if the request forbids that trait.
-    """
+def test_why_accepts_a_disabled_host(tmp_path, rest):
+    """A host with the trait COMPUTE_STATUS_DISABLED still fits, unless the request forbids that trait."""
     own, disabled = small_host(tmp_path, rest), "COMPUTE_STATUS_DISABLED"
     own.run("audit", "--publish")
     rest.set_traits(own.agent.provider_uuid, *rest.traits(own.agent.provider_uuid), disabled)

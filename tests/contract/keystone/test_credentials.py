@@ -85,7 +85,7 @@ def test_credentials_may_be_in_the_auth_section(cloud, account, tmp_path, client
 
 
 def test_a_deleted_application_credential_is_denied(cloud, account, client_with):
-    """The error asks the operator to check that the application credential exists, and does not show its secret."""
+    """An operator deleted the agent's application credential in Keystone. The error says to check the credential."""
     credential = cloud.identity.make_credential(account)
     client = client_with(**as_credential(cloud, credential))
     assert made(client)
@@ -135,7 +135,7 @@ def test_the_error_for_a_wrong_password_omits_the_password(cloud, account, clien
 
 
 def test_a_disabled_user_is_denied(cloud, own_account, client_with):
-    """The same client can read Placement again after the operator has enabled the user again."""
+    """Keystone denies a disabled user a token. The agent reads Placement again once the user is enabled."""
     client = client_with(**own_account.options(cloud.auth_url))
     assert listed(client) == ()
     cloud.identity.change_user(own_account.user, enabled=False)
@@ -181,7 +181,7 @@ def test_missing_project_options_raise_an_error(cloud, account, client_with):
 
 
 def test_a_user_name_without_user_domain_name_is_denied(cloud, account, client_with):
-    """Keystone denies the token, and the error mentions the domain."""
+    """[placement] user_domain_name is missing. Keystone gives no token, and the agent's error mentions the domain."""
     error = denied(client_with(**account.options(cloud.auth_url, user_domain_name=None)))
     assert error.status in {400, 401}
     assert "domain" in str(error)

@@ -187,7 +187,7 @@ def test_nested_requests_share_one_global_request_id(rest, client):
 
 
 def test_each_task_gets_a_new_global_request_id(rest, client):
-    """The agent's code need not choose an id; the client makes one and sends it to Placement."""
+    """The client makes a new id for each task of the agent, and sends the id to Placement with the task's requests."""
     ids = []
     for _ in range(2):
         with client.global_request_id() as request_id:
@@ -198,7 +198,7 @@ def test_each_task_gets_a_new_global_request_id(rest, client):
 
 
 def test_a_placement_below_microversion_1_30_is_rejected(rest, tmp_path):
-    """The agent accepts the server after it was upgraded."""
+    """Placement supports microversions up to 1.29 only; the error says that the agent needs 1.30."""
     root = b'{"versions":[{"id":"v1.0","min_version":"1.0","max_version":"1.29","status":"CURRENT"}]}'
     transport = ScriptedAdapter(always(Answer(200, root)))
     client = client_of(tmp_path, rest.server.url, transport)
@@ -297,7 +297,7 @@ def test_a_broken_connection_raises_placement_unavailable(rest, tmp_path, weathe
 
 
 def test_a_truncated_answer_raises_placement_unavailable(tmp_path):
-    """The server closes the connection in the middle of its answer."""
+    """Placement's server closes the connection in the middle of its answer."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve():

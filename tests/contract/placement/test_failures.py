@@ -455,7 +455,7 @@ def test_a_placement_downgrade_is_reported(rest, gate, one):
 
 
 def test_a_redirect_loop_ends_after_four_requests(gate, one):
-    """The error tells the operator to put Placement's own URL into [placement] endpoint_override."""
+    """Placement redirects each request to the same URL. The agent's error refers to [placement] endpoint_override."""
     gate.before = lambda asked: page(302, Location=f"{gate.url}{asked.path}")
     result = one.audit()
     assert "put Placement's own URL into [placement] endpoint_override" in source(result).error
@@ -537,7 +537,7 @@ def test_a_refused_connection_makes_the_audit_partial(gate, one):
 
 
 def test_an_unknown_host_name_makes_the_audit_partial(tmp_path):
-    """DNS does not know the host in Placement's URL; the audit reports that name."""
+    """DNS does not know the host name in Placement's URL; the audit reports the name."""
     host = OneHost(client_of(tmp_path, "http://placement.invalid:8778", **QUICK), new_uuid())
     result = host.audit()
     assert "placement.invalid" in source(result).error
@@ -907,7 +907,7 @@ def test_a_keystone_redirect_on_the_same_host_is_followed(rest, gate, identity, 
 
 
 def test_a_keystone_redirect_loop_ends_after_four_requests(gate, identity, known):
-    """The error tells the operator to put Keystone's own URL into [placement] auth_url."""
+    """Keystone redirects each token request to the same URL. The agent's error refers to [placement] auth_url."""
     door, keystone = identity
     keystone.trouble = page(302, Location=f"{door.url}/v3/auth/tokens")
     expired(gate, keystone, of_writes=False)

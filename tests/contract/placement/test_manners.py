@@ -77,7 +77,7 @@ def paced(tmp_path, waits) -> Paced:
 
 
 def test_the_client_saves_when_a_request_ended(gate, paced):
-    """The agent's watchdog measures silence from that time, so a long answer is not counted as silence."""
+    """The agent's watchdog measures silence from the end of the last request to Placement, and not from its start."""
     ended: list[float] = []
     gate.after = lambda _asked: ended.append(time.monotonic())
     client = paced(gate.url)
@@ -113,7 +113,7 @@ def test_the_client_pauses_after_a_slow_answer(gate, paced, waits):
 
 
 def test_slow_answers_delay_only_reads(rest, gate, paced, waits):
-    """The agent sends its next writes without a pause, and waits before its next read."""
+    """After slow answers of Placement, the agent sends further writes at once, and waits before its next read."""
     root = rest.make_provider()
     client = paced(gate.url)
     generation = client.get(f"/resource_providers/{root}/aggregates", MINIMUM, parse_aggregates).generation
@@ -134,9 +134,9 @@ def nothing_of(_body: object) -> None:
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
 def test_the_client_pauses_after_http_429_502_503_or_504(gate, paced, waits, status):
-    """An overloaded Placement answers with such a status.
+    """An overloaded Placement answers with one of these statuses.
 
-    The agent waits before its next read, and longer each time.
+    The agent waits longer and longer before its next read.
     """
     client = paced(gate.url)
     look(client)
@@ -189,7 +189,7 @@ def test_passed_time_shortens_the_pause(gate, paced, waits):
 
 
 def test_the_client_uses_slow_answer_and_longest_pause(rest, tmp_path):
-    """The two options in [placement] set which answer counts as slow and how long the client's longest pause is."""
+    """[placement] slow_answer sets which answers count as slow, and longest_pause limits the agent's pause."""
     client = client_of(tmp_path, rest.server.url, slow_answer=0.01, longest_pause=0.2)
     assert client._session._manners == Manners(slow_s=0.01, longest_s=0.2)
 

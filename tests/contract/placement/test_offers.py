@@ -221,7 +221,10 @@ def tree_of(request, world, root):
 
 
 def test_a_sharing_provider_may_share_with_a_child_provider(rest, client):
-    """Only a child of the host's provider is in the aggregate. The sharing provider still serves the whole host."""
+    """Only a child of the host's provider is in the sharing provider's aggregate.
+
+    The whole host can still use the share.
+    """
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})
     rest.set_aggregates(rest.make_provider(parent=root), aggregate)

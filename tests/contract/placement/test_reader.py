@@ -123,6 +123,10 @@ def test_only_a_read_of_allocations_finds_a_removed_one(rest, reader, root):
 
 
 def test_a_second_read_finds_a_new_allocation(rest, reader, root):
+    """Someone adds an allocation in Placement after the first read.
+
+    The agent finds the allocation in its second read.
+    """
     reader.view(looking_at(root))
     consumer = rest.allocate({root: {"VCPU": 3}})
     view = reader.view(looking_at(root))
@@ -236,7 +240,10 @@ def test_a_consumer_is_read_with_its_allocations_elsewhere(rest, reader, root):
 
 
 def test_suspicious_consumers_are_read_first(rest, reader, root):
-    """With consumer_reads = 2, a read covers two consumers at most; later reads cover the rest in turn."""
+    """With consumer_reads = 2, a read covers two consumers.
+
+    The agent first reads one that looked wrong in the last audit.
+    """
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()
@@ -298,6 +305,7 @@ def test_a_recreated_provider_has_no_old_inventories(rest, reader, root):
 
 
 def test_the_reader_reads_all_after_its_cache_was_cleared(rest, reader, root):
+    """The agent's next read requests every part of the host's tree from Placement."""
     reader.view(looking_at(root))
     reader.forget()
     with rest.watched() as seen:
@@ -359,7 +367,7 @@ def test_the_reader_tolerates_a_provider_deleted_meanwhile(rest, tmp_path, root)
 
 
 def test_a_read_fails_if_providers_vanish_in_every_attempt(rest, tmp_path, root):
-    """Placement lists a provider and then answers 404 for it, each time; the agent raises GenerationConflict."""
+    """Placement lists a provider, and then answers 404 to each request for the provider's traits."""
     reader, transport = scripted(rest, tmp_path)
     gone = Answer(404, b'{"errors":[{"detail":"No resource provider"}]}')
     transport.script = lambda request: gone if "/traits" in str(request.url) else None
@@ -398,7 +406,7 @@ def test_a_malformed_provider_list_raises_an_error(rest, tmp_path, root, body):
 
 
 def test_all_requests_of_one_read_have_the_same_request_id(rest, reader, root):
-    """An operator can find the agent's requests in Placement's log by their global request id."""
+    """All requests of one read carry one global request id, so that an operator finds them in Placement's log."""
     before = len(rest.log())
     reader.view(looking_at(root))
     ids = {line.split()[4] for line in rest.log()[before:]}
@@ -409,7 +417,7 @@ def test_all_requests_of_one_read_have_the_same_request_id(rest, reader, root):
 def test_reported_consumers_are_read_again_after_a_change(rest, reader, root):
     """The agent has reported findings about consumers.
 
-    It reads them again only if their provider changed in Placement.
+    Their allocations are read again only if the provider changed.
     """
     told = tuple(sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5)))
     asked = looking_at(root, fresh_allocations=True, consumer_reads=3, reported=told)

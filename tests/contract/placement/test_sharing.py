@@ -135,7 +135,7 @@ def test_this_hosts_shared_allocations_are_always_read(rest, reader, root, nfs):
 
 
 def test_s151_many_aggregates_are_queried_in_three_requests(rest, reader, aggregate):
-    """The host is in 450 aggregates, too many for one URL. The agent returns each sharing provider once."""
+    """The host is in 450 aggregates, too many for one URL. The agent asks for sharing providers in three requests."""
     many = [aggregate, *(new_uuid() for _ in range(449))]
     root = rest.make_provider()
     rest.set_aggregates(root, *many)
@@ -154,7 +154,10 @@ def test_s151_many_aggregates_are_queried_in_three_requests(rest, reader, aggreg
     most=st.integers(1, 5),
 )
 def test_every_consumer_gets_its_turn_in_limited_reads(holders, suspects, most):
-    """Each read covers a few consumers. Several reads cover all, unless the suspects fill every read."""
+    """Each read of a sharing provider covers a few consumers.
+
+    Later reads cover the rest, unless suspicious ones fill them all.
+    """
     after, seen = "", set()
     for _ in range(len(holders) + 1):
         some, after = window(holders, suspects, most, after)
@@ -214,7 +217,10 @@ def test_an_oversized_sharing_provider_does_not_block_writes(rest, crowded):
 
 
 def test_an_oversized_sharing_provider_is_always_reported(rest, crowded):
-    """Every audit reports the provider that is too large to read. Only few audits try to read it again."""
+    """Every audit reports a sharing provider that is too large to read.
+
+    Only few audits try again to read that provider.
+    """
     told = [crowded.one.audit(full_read_every=2).report for _ in range(9)]
     assert {len([s for s in r.findings if s.finding.code == "source-unavailable"]) for r in told} == {1}
     # The first audit, and the one in any 2 x 10 audits that reads everything again.
@@ -243,7 +249,10 @@ def test_an_oversized_sharing_provider_does_not_block_another(rest, crowded, agg
 
 
 def test_a_sharing_provider_above_the_limit_is_unread(rest, reader, root, nfs, monkeypatch):
-    """A sharing provider has more allocations than MOST_SHARED. The agent still reads the host's own tree."""
+    """A sharing provider has too many allocations.
+
+    The agent marks it as not read, and still reads the host's own tree.
+    """
     for _ in range(3):
         rest.allocate({nfs: {"DISK_GB": 1}})
     monkeypatch.setattr(sharing, "MOST_SHARED", 2)

@@ -90,9 +90,9 @@ def test_s137_a_new_root_provider_is_written_without_a_reread(rest, client):
 
 
 def test_s138_another_client_may_create_the_root_provider_first(rest, tmp_path):
-    """The agent's POST then gets a 409.
+    """Another client creates the host's provider just before the agent does.
 
-    On its next attempt, the agent writes the inventory to the existing provider.
+    The agent's next attempt fills that provider.
     """
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
