@@ -49,7 +49,8 @@ def audited(host: AgentHost) -> int:
     return writes
 
 
-def test_inventory_and_traits_of_a_provider_yaml_are_removed_with_the_file(host, placement):
+def test_deleting_provider_yaml_removes_its_inventory(host, placement):
+    """The operator deletes a provider.yaml; the agent then removes the file's inventory and trait from Placement."""
     path = host.folder / "provider_config" / "site.yaml"
     path.write_text(FILE)
     audited(host)
@@ -75,7 +76,8 @@ def test_inventory_and_traits_of_a_provider_yaml_are_removed_with_the_file(host,
     assert audited(host) == 0
 
 
-def test_an_invalid_provider_yaml_prevents_the_start_and_its_line_is_reported(host):
+def test_an_invalid_provider_yaml_prevents_the_start(host):
+    """A provider.yaml has an unsupported schema_version; the agent prints file and line, and exits with 78."""
     (host.folder / "provider_config" / "site.yaml").write_text(FILE.replace("'1.0'", "'2.0'"))
     ended = host.agent("--once")
     assert ended.code == 78

@@ -17,7 +17,8 @@ SEED = int(os.environ.get("STOCKTAKE_NOVA_CONF_SEED", "4"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or libvirtd_program() is None, reason="needs root and libvirtd")
-def test_agent_and_nova_compute_publish_equal_trees_for_random_nova_conf_files(tmp_path):
+def test_agent_and_nova_compute_publish_equal_trees(tmp_path):
+    """The agent and a real nova-compute read the same random nova.conf and publish equal provider trees."""
     with bench(tmp_path) as standing:
         pairs = [
             standing.ask(variant) for variant in itertools.islice(variants(SEED, with_group=standing.with_group), COUNT)

@@ -122,7 +122,8 @@ def recorded(report: AuditReport) -> dict[tuple[str, str], int]:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     phases=(Phase.explicit, Phase.generate),  # no shrinking: an example takes a second
 )
-def test_a_finding_shows_the_current_placement_amounts_when_it_is_confirmed(placement, tmp_path_factory, writes):
+def test_a_confirmed_finding_shows_current_allocations(placement, tmp_path_factory, writes):
+    """When the agent confirms a finding about an allocation, it shows the amounts that Placement has now."""
     with contextlib.closing(Cloud(tmp_path_factory.mktemp("cloud"), placement)) as cloud:
         cloud.audit()
         for what, who in writes:

@@ -102,7 +102,8 @@ def of_the_child(report: AuditReport) -> list[SeenFinding]:
     return [seen for seen in told(report) if seen.finding.subject.startswith("the new provider")]
 
 
-def test_a_name_conflict_of_a_child_provider_is_reported_until_resolved(placement, auditor):
+def test_a_child_name_conflict_is_reported_until_resolved(placement, auditor):
+    """A provider with the name of a planned child provider exists; the agent reports it until it is deleted."""
     stranger = placement.make_provider(auditor.child(SEV_CHILD))
     first = auditor.audit()
     assert (first.outcome, first.published) == (Outcome.PARTIAL, False)
@@ -130,8 +131,8 @@ def test_a_name_conflict_of_a_child_provider_is_reported_until_resolved(placemen
     assert of_the_child(auditor.audit()) == []
 
 
-def test_a_rival_inventory_writer_is_reported_even_if_placement_refuses_a_write(placement, auditor):
-    """Placement acknowledged the agent's write to the root, although it refused another write of the plan."""
+def test_a_rival_writer_is_reported_despite_a_refused_write(placement, auditor):
+    """Another client overwrites the inventory; the agent reports that even while Placement refuses a write."""
     placement.make_provider(auditor.child(SEV_CHILD))
     auditor.audit()
     root = auditor.host.provider_uuid
@@ -142,7 +143,8 @@ def test_a_rival_inventory_writer_is_reported_even_if_placement_refuses_a_write(
     assert "rival-writer" in [seen.finding.code for seen in report.findings]
 
 
-def test_traits_unknown_to_an_older_placement_are_reported_and_not_sent_again(tmp_path):
+def test_traits_unknown_to_placement_are_not_sent_again(tmp_path):
+    """An older Placement does not know two traits; the agent reports them, and asks again only after a restart."""
     with running(tmp_path / "old") as old, auditing(tmp_path, old) as auditor:
         lacking = {"COMPUTE_IMAGE_TYPE_QCOW2", "HW_CPU_X86_AMD_SEV_ES"}
         with contextlib.closing(sqlite3.connect(tmp_path / "old" / "placement.sqlite")) as database:

@@ -240,7 +240,8 @@ def sums(cards: Cards) -> list[Counter[str]]:
 
 
 @pytest.mark.parametrize("kind", [None, "INSTANCE", "STOCKTAKE_UNMANAGED"])
-def test_s106_heal_moves_all_vgpu_allocations_to_child_providers_in_one_reshape(cards, kind):
+def test_s106_one_reshape_moves_all_vgpus_to_child_providers(cards, kind):
+    """`stocktake heal` moves the VGPU inventory and all VGPU allocations from the root to the GPUs' child providers."""
     cards.scheduled(kind)
     before, held = sums(cards), cards.held(cards.one)
     finding = cards.finding()
@@ -275,7 +276,8 @@ def test_s106_heal_moves_all_vgpu_allocations_to_child_providers_in_one_reshape(
 
 
 @needs_all_traits()
-def test_the_first_audit_after_a_reshape_adds_traits_to_child_providers(cards):
+def test_the_audit_after_a_reshape_adds_owner_traits(cards):
+    """After a reshape, the next audit puts the agent's owner trait on each new child provider."""
     cards.scheduled()
     cards.healed()
     children = cards.children
@@ -289,7 +291,8 @@ def test_the_first_audit_after_a_reshape_adds_traits_to_child_providers(cards):
     assert "reshape-needed" not in {f["code"] for f in cards.agent.report()["audit"]["findings"]}, ended.stderr
 
 
-def test_heal_prints_the_providers_and_vgpu_amounts_of_a_planned_reshape(cards):
+def test_heal_prints_the_planned_reshape(cards):
+    """Before a reshape, `stocktake heal` prints the VGPU amounts of each provider and consumer before and after."""
     cards.scheduled()
     finding = cards.finding()
     plan = stocktake("--config-file", cards.agent.config_file, "heal", "--finding", finding)
@@ -304,7 +307,8 @@ def test_heal_prints_the_providers_and_vgpu_amounts_of_a_planned_reshape(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_heal_refuses_the_reshape_if_the_parent_gpu_of_a_used_mdev_is_unknown(cards):
+def test_a_reshape_is_refused_if_a_guest_gpu_is_unknown(cards):
+    """A guest uses a mediated device, and libvirt does not show its GPU; `stocktake heal` refuses the whole reshape."""
     cards.scheduled()
     a, b, _ = cards.mdevs
     cards.devices(*BOTH, guests=((cards.one, (a, b)), (cards.two, (new_uuid(),))))
@@ -318,7 +322,8 @@ def test_heal_refuses_the_reshape_if_the_parent_gpu_of_a_used_mdev_is_unknown(ca
     assert cards.everything() == before
 
 
-def test_a_reshape_is_refused_if_a_guest_has_more_allocated_vgpus_than_mdevs(cards):
+def test_a_reshape_is_refused_if_allocation_and_mdevs_differ(cards):
+    """A guest has 2 VGPU in Placement and one mediated device in libvirt; the agent refuses the reshape."""
     cards.scheduled()
     cards.rest.allocate({cards.root: {"VGPU": 2}}, cards.two)
     (refusal,) = cards.plan().document["refusals"]
@@ -326,7 +331,8 @@ def test_a_reshape_is_refused_if_a_guest_has_more_allocated_vgpus_than_mdevs(car
     assert f"1 on {cards.agent.name}_{GPU_06}" in refusal["why"]
 
 
-def test_s155_the_whole_reshape_is_refused_on_a_provider_generation_conflict(cards):
+def test_s155_a_provider_generation_conflict_stops_a_reshape(cards):
+    """Another client changes the provider during a reshape; Placement refuses the reshape, and no inventory moves."""
     cards.scheduled()
     healed, adapter = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VCPU": 1}}))))
     assert healed.outcome.result is Result.REFUSED
@@ -342,8 +348,8 @@ def test_s155_the_whole_reshape_is_refused_on_a_provider_generation_conflict(car
     assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
 
 
-def test_s155_heal_retries_a_refused_reshape_if_its_plan_is_unchanged(cards, monkeypatch):
-    """Nova schedules an instance here between the decision and the first try; the second try rests on a new read."""
+def test_s155_heal_retries_a_refused_reshape(cards, monkeypatch):
+    """Placement refuses a reshape because of a new allocation; `stocktake heal` tries again and succeeds."""
     cards.scheduled()
     finding = cards.finding()
     digest = cards.told("heal", "--finding", finding).document["digest"]
@@ -360,7 +366,8 @@ def test_s155_heal_retries_a_refused_reshape_if_its_plan_is_unchanged(cards, mon
     assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
 
 
-def test_a_reshape_is_refused_if_an_allocation_changed_after_the_plan_was_made(cards):
+def test_a_reshape_is_refused_after_an_allocation_changed(cards):
+    """Another client changes an allocation just before the agent sends its reshape; nothing is moved."""
     cards.scheduled()
     healed, _ = carried_out(
         cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VGPU": 1}}, cards.two)))
@@ -382,7 +389,8 @@ def came_back(cards: Cards) -> None:
     assert was == now, "nothing of its own tells"
 
 
-def test_heal_writes_no_journal_entry_if_a_consumer_is_recreated_after_the_plan(cards):
+def test_heal_refuses_a_reshape_of_a_recreated_consumer(cards):
+    """A consumer is deleted and recreated after the plan; the agent refuses before it writes anything."""
     cards.scheduled()
     with in_process(cards) as (task, plan):
         came_back(cards)
@@ -397,15 +405,16 @@ def test_heal_writes_no_journal_entry_if_a_consumer_is_recreated_after_the_plan(
     assert (cards.children, cards.journal()) == ({}, [])
 
 
-def test_placement_refuses_a_reshape_if_a_consumer_is_recreated_just_before_it(cards):
+def test_placement_refuses_a_reshape_of_a_recreated_consumer(cards):
+    """A consumer is deleted and recreated just before the agent sends its reshape; Placement refuses the reshape."""
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: came_back(cards))))
     assert (healed.outcome.result, healed.outcome.moved) == (Result.REFUSED, True)
     assert cards.offers == {"root": 24}
 
 
-def test_the_whole_reshape_is_refused_if_a_consumer_was_deleted_after_the_plan(cards):
-    """A DELETE raises no provider's generation; Placement refuses because of the consumer's generation."""
+def test_placement_refuses_a_reshape_of_a_deleted_consumer(cards):
+    """A consumer is deleted just before the agent sends its reshape; Placement refuses the whole reshape."""
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Meanwhile(lambda: cards.rest.release(cards.two))))
     assert healed.outcome.result is Result.REFUSED
@@ -414,7 +423,8 @@ def test_the_whole_reshape_is_refused_if_a_consumer_was_deleted_after_the_plan(c
     assert cards.amounts(cards.two) == {}
 
 
-def test_s155_heal_reports_the_placement_error_for_a_rejected_reshape(cards):
+def test_s155_heal_reports_the_error_of_a_rejected_reshape(cards):
+    """Placement answers a reshape with 400; the agent reports Placement's error text, and nothing is moved."""
     cards.scheduled()
     before = cards.amounts(cards.one)
     body = {"errors": [{"status": 400, "code": "placement.undefined_code", "detail": "malformed reshaper data"}]}
@@ -430,8 +440,8 @@ def test_s155_heal_reports_the_placement_error_for_a_rejected_reshape(cards):
     chosen().admin_reshapes,
     reason="This Placement also allows a reshape to role admin: heal sends it with role admin or service.",
 )
-def test_heal_says_that_a_reshape_refused_by_policy_needs_role_service(cards):
-    """Placement's default policy allows POST /reshaper to role service only; admin may send all other requests."""
+def test_a_reshape_refused_by_policy_needs_role_service(cards):
+    """Placement's policy denies the reshape to role admin; the agent's message says that role service is needed."""
     cards.scheduled()
     adapter = ScriptedAdapter(lambda request: request.headers.update({"X-Roles": "admin"}))
     with in_process(cards, adapter) as (task, plan):
@@ -443,8 +453,8 @@ def test_heal_says_that_a_reshape_refused_by_policy_needs_role_service(cards):
     assert cards.offers == {"root": 24}
 
 
-def test_a_reshape_that_exceeds_capacity_is_refused_and_moves_nothing(cards):
-    """Placement has no error code for lack of room: heal recognises it by the request, and tries once."""
+def test_a_reshape_beyond_capacity_moves_nothing(cards):
+    """A reshape would give a child provider more allocations than it has room for; Placement refuses the reshape."""
     cards.scheduled()
     with in_process(cards) as (task, plan):
         (action,) = plan.plan.actions
@@ -462,7 +472,8 @@ def test_a_reshape_that_exceeds_capacity_is_refused_and_moves_nothing(cards):
     assert cards.offers == {"root": 24}
 
 
-def test_heal_detects_a_completed_reshape_after_a_lost_response(cards):
+def test_heal_detects_a_completed_reshape(cards):
+    """Placement's answer to a reshape is lost; the agent then reads Placement and reports the reshape as done."""
     cards.scheduled()
     healed, adapter = carried_out(cards, on_reshape(LoseAnswer()))
     assert healed.outcome.result is Result.DONE
@@ -471,7 +482,8 @@ def test_heal_detects_a_completed_reshape_after_a_lost_response(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_heal_reports_result_unknown_if_a_proxy_answers_a_reshape_with_502(cards):
+def test_a_proxy_error_makes_the_reshape_result_unknown(cards):
+    """A proxy answers a reshape with 502, and nothing has moved so far; the agent reports the result as unknown."""
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
@@ -479,8 +491,8 @@ def test_heal_reports_result_unknown_if_a_proxy_answers_a_reshape_with_502(cards
     assert cards.offers == {"root": 24}
 
 
-def test_heal_succeeds_if_the_reshape_times_out_but_completes_soon_afterwards(cards):
-    """Heal reads the first consumer as before and the second as planned: it blames no other client for either."""
+def test_heal_detects_a_reshape_that_completes_late(cards):
+    """A proxy answers a reshape with 504 and Placement completes it a moment later; the agent reports it as done."""
     cards.scheduled()
     queued: list[Any] = []
     looks = itertools.count()
@@ -496,7 +508,8 @@ def test_heal_succeeds_if_the_reshape_times_out_but_completes_soon_afterwards(ca
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_the_result_of_a_reshape_is_unknown_if_response_and_recheck_both_fail(cards):
+def test_a_failed_check_makes_the_reshape_result_unknown(cards):
+    """Placement's answer to a reshape is lost, and so is the check; the agent reports the result as unknown."""
     cards.scheduled()
     lost = []
 
@@ -511,7 +524,8 @@ def test_the_result_of_a_reshape_is_unknown_if_response_and_recheck_both_fail(ca
     assert "the check afterwards failed too" in healed.outcome.words
 
 
-def test_undo_of_a_reshape_restores_providers_and_allocations_exactly(cards):
+def test_undo_of_a_reshape_restores_everything(cards):
+    """`stocktake undo` of a reshape restores all providers, inventories and allocations, and can be run only once."""
     cards.scheduled("INSTANCE")
     before = cards.everything()
     cards.healed()
@@ -550,7 +564,8 @@ def test_undo_of_a_reshape_can_itself_be_undone(cards):
     assert cards.everything()[2] == moved[2]
 
 
-def test_undo_of_a_reshape_is_refused_if_another_consumer_uses_a_child_provider(cards):
+def test_undo_is_refused_if_a_new_consumer_uses_a_child(cards):
+    """After a reshape, another consumer gets VGPU on a child provider; `stocktake undo` refuses to run."""
     cards.scheduled()
     cards.healed()
     stranger = cards.rest.allocate({cards.children[GPU_07]: {"VGPU": 1}})
@@ -563,7 +578,8 @@ def test_undo_of_a_reshape_is_refused_if_another_consumer_uses_a_child_provider(
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_cannot_be_undone_after_inventories_or_allocations_changed(cards):
+def test_a_reshape_cannot_be_undone_after_later_changes(cards):
+    """`stocktake undo` refuses if another client changed an inventory or an allocation after the reshape."""
     cards.scheduled()
     cards.healed()
     (entry,) = cards.told("journal").document
@@ -576,7 +592,8 @@ def test_a_reshape_cannot_be_undone_after_inventories_or_allocations_changed(car
     assert (found.code, f"consumer {cards.two} was changed since" in found.document["words"]) == (5, True)
 
 
-def test_undo_of_a_reshape_is_refused_if_the_agent_cannot_write_allocations(cards):
+def test_undo_of_a_reshape_needs_access_to_allocations(cards):
+    """An agent without access to Placement's allocations refuses to undo a reshape, and changes nothing."""
     cards.scheduled()
     with in_process(cards) as (task, plan):
         run_heal(task, plan)
@@ -590,7 +607,8 @@ def test_undo_of_a_reshape_is_refused_if_the_agent_cannot_write_allocations(card
 @pytest.mark.parametrize(
     ("call", "when"), [("reshaper.create", "before"), ("reshaper.reshape", "before"), ("reshaper.reshape", "after")]
 )
-def test_undo_reverts_the_reshape_of_a_killed_heal_only_if_it_was_completed(cards, call, when):
+def test_undo_reverts_a_completed_reshape_of_a_killed_heal(cards, call, when):
+    """`stocktake heal` is killed; `stocktake undo` reverts its reshape only if Placement completed it."""
     cards.scheduled()
     before = cards.everything()
     heal_killed(cards.agent.config_file, RESHAPE, call, when)
@@ -607,7 +625,8 @@ def test_undo_reverts_the_reshape_of_a_killed_heal_only_if_it_was_completed(card
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_s156_a_reshape_empties_the_provider_of_a_vanished_gpu_before_deletion(cards):
+def test_s156_a_reshape_deletes_the_provider_of_a_lost_gpu(cards):
+    """A GPU is gone from the host; the agent empties its provider by the reshape, then deletes it."""
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
@@ -633,7 +652,8 @@ def test_s156_a_reshape_empties_the_provider_of_a_vanished_gpu_before_deletion(c
     assert cards.children == {gone: child}
 
 
-def test_heal_reports_an_emptied_child_provider_that_cannot_be_removed(cards):
+def test_heal_reports_an_empty_provider_it_cannot_delete(cards):
+    """Placement refuses to delete an empty child provider after a reshape; the agent reports that."""
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)
@@ -647,7 +667,8 @@ def test_heal_reports_an_emptied_child_provider_that_cannot_be_removed(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_reshape_is_refused_if_the_name_of_a_planned_child_provider_is_taken(cards):
+def test_a_reshape_is_refused_if_a_provider_name_is_taken(cards):
+    """Another provider already has the name of a child provider that the reshape would create; nothing is moved."""
     cards.scheduled()
     cards.rest.make_provider(f"{cards.agent.name}_{GPU_07}")
     healed, _ = carried_out(cards, lambda _request: None)
@@ -656,8 +677,8 @@ def test_a_reshape_is_refused_if_the_name_of_a_planned_child_provider_is_taken(c
     assert cards.offers == {"root": 24}
 
 
-def test_the_daemon_reshapes_a_provider_tree_only_if_reshapes_are_configured(cards):
-    """`[heal] codes` must name reshape-needed."""
+def test_the_daemon_makes_a_reshape_only_if_configured(cards):
+    """The daemon makes a reshape only if option [heal] codes contains reshape-needed."""
     cards.scheduled()
     cards.agent.options = {**cards.agent.options, "heal": {"min_age": 0, "enabled": True}}
     cards.agent.configure()
@@ -697,7 +718,8 @@ class SevHost:
 
 
 @needs_all_traits()
-def test_s107_heal_moves_mem_encryption_allocations_to_the_sev_child_provider(cards):
+def test_s107_a_reshape_moves_memory_encryption_to_a_child(cards):
+    """A reshape moves the MEM_ENCRYPTION_CONTEXT allocations from the root to the child provider for AMD SEV."""
     sev = "HW_CPU_X86_AMD_SEV"
     cards.rest.set_inventories(cards.root, OLD | {CONTEXT: {"total": 16, "max_unit": 1}})
     cards.rest.set_traits(cards.root, OURS, "COMPUTE_NODE", sev)
@@ -740,8 +762,8 @@ def hands_out(cards: Cards, *guests: str) -> None:
     cards.agent.configure()
 
 
-def test_s125_the_heal_command_adds_a_missing_pci_device_to_an_allocation(cards):
-    """No reshape is needed: an audit can publish the device first, so heal changes one consumer only."""
+def test_s125_heal_adds_a_missing_pci_device_to_an_allocation(cards):
+    """A guest has PCI devices that its allocation lacks; `stocktake heal` adds them to the allocation."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
     cards.allocate(cards.one, {cards.root: MOVED, cards.other: {"VCPU": 1}}, "INSTANCE")
@@ -764,7 +786,8 @@ def test_s125_the_heal_command_adds_a_missing_pci_device_to_an_allocation(cards)
     assert cards.held(cards.one) == before
 
 
-def test_s126_an_instance_without_allocations_is_reported_as_allocation_missing(cards):
+def test_s126_an_instance_without_allocations_gets_one_finding(cards):
+    """The agent reports allocation-missing, and not pci-allocation-missing as well."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
     cards.agent.agent("--once")

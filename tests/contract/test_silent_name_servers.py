@@ -113,15 +113,18 @@ def database(tmp_path_factory):
         yield server
 
 
-def test_a_cell_database_read_times_out_if_the_name_servers_do_not_answer(names, database):
+def test_a_database_read_ends_in_time_without_dns(names, database):
+    """The name servers do not answer; the agent's read of nova's cell database still ends at its deadline."""
     assert NAME in attend(names, SQL, "reader-state", named(database.url("cell")))
 
 
-def test_a_placement_read_times_out_if_the_name_servers_do_not_answer(names, placement, tmp_path):
+def test_a_placement_read_ends_in_time_without_dns(names, placement, tmp_path):
+    """The name servers do not answer; the agent's read of Placement still ends at its deadline."""
     assert NAME in attend(names, PLACEMENT, "reader-placement", named(placement.server.url), str(tmp_path))
 
 
-def test_a_write_that_timed_out_in_a_dns_lookup_is_not_sent_after_dns_recovers(names, placement, tmp_path):
+def test_a_timed_out_write_is_not_sent_after_dns_recovers(names, placement, tmp_path):
+    """A write to Placement timed out in its DNS lookup; the agent does not send it after DNS answers again."""
     trait = f"/traits/CUSTOM_{new_uuid().replace('-', '').upper()}"
     program = PROGRAM.format(given=PLACEMENT + WRITE_FIRST, thread="reader-placement")
     with program_among(names, program, named(placement.server.url), str(tmp_path), trait) as running:
@@ -132,7 +135,8 @@ def test_a_write_that_timed_out_in_a_dns_lookup_is_not_sent_after_dns_recovers(n
 
 
 @pytest.mark.xdist_group("conductor")
-def test_a_nova_conductor_read_times_out_if_the_name_servers_do_not_answer(names, conductor_cell):
+def test_a_conductor_read_ends_in_time_without_dns(names, conductor_cell):
+    """The name servers do not answer; the agent's read through nova-conductor still ends at its deadline."""
     conductor_cell.empty()
     world().fill(conductor_cell.engine)
     assert NAME in attend(names, CONDUCTOR, "reader-state", named(conductor_cell.broker.url))

@@ -82,7 +82,8 @@ def wired(host: AgentHost) -> Iterator[Wired]:
     [("test", AuditMemory()), (PERIODIC, AuditMemory(hold_s=5.0))],
     ids=["between two rounds", "before a first try that is held back"],
 )
-def test_an_audit_stopped_during_a_wait_sends_no_further_placement_requests(host, wired, reason, memory):
+def test_a_stopped_audit_sends_no_further_requests(host, wired, reason, memory):
+    """The agent is stopped while its audit waits before a write; the audit then sends Placement no further request."""
     stage = Stage(host, wired)
     with pytest.raises(AuditCancelled):
         stage.run(reason, memory)
@@ -100,12 +101,12 @@ def ends_early(wired: Wired, wait) -> bool:
     return not waiter.is_alive()
 
 
-def test_a_stop_request_wakes_up_an_audit_that_is_waiting(wired):
+def test_a_stop_request_wakes_up_a_waiting_audit(wired):
     assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 
-def test_a_stop_request_ends_the_pause_before_a_placement_read_early(placement, wired):
-    """heal reads a consumer before and after its change, and pauses before such a read if Placement is overloaded."""
+def test_a_stop_request_ends_a_pause_before_a_read(placement, wired):
+    """The agent pauses before it reads an overloaded Placement; a stop request ends the pause, and the read is done."""
     root, consumer = placement.make_provider(), placements.new_uuid()
     placement.set_inventories(root, {"VCPU": {"total": 8}})
     placement.allocate({root: {"VCPU": 1}}, consumer)

@@ -199,8 +199,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-def test_s19_s20_s21_s22_the_agent_and_nova_calculate_the_same_numa_cell_usage(answers):
-    """Where nova refuses an instance because a CPU is pinned twice, the agent finds a pin conflict."""
+def test_s19_to_s22_agent_and_nova_agree_on_numa_usage(answers):
+    """For random guests, the agent and nova's own code calculate the same use of each NUMA cell."""
     refused = 0
     for case, theirs in answers:
         taken = occupied(state(*case.guests), NODE, frozenset()).occupancies
@@ -212,7 +212,8 @@ def test_s19_s20_s21_s22_the_agent_and_nova_calculate_the_same_numa_cell_usage(a
     assert 20 < refused < CASES - 100
 
 
-def test_s1_to_s18_the_agent_and_nova_calculate_the_same_resource_usage(answers):
+def test_s1_to_s18_agent_and_nova_agree_on_usage(answers):
+    """For random guests, the agent and nova's own code calculate the same use of CPUs, memory and disk."""
     for case, theirs in answers:
         chosen = settings(
             reserved_host_disk_mib=case.reserved["disk"],

@@ -148,7 +148,8 @@ def answers() -> list[tuple[Case, bool]]:
     return list(zip(cases, json.loads(done.stdout.splitlines()[-1]), strict=True))
 
 
-def test_the_why_command_and_nova_agree_on_whether_a_guest_fits_the_numa_cells(answers):
+def test_why_and_nova_agree_on_numa_fit(answers):
+    """For random guests, `stocktake why` and nova's own code agree on whether the guest fits the host's NUMA cells."""
     assert [(case, theirs) for case, theirs in answers if case.ours != theirs] == []
     # Both answers must be frequent, or the comparison would prove little.
     assert CASES // 5 < sum(theirs for _, theirs in answers) < CASES * 4 // 5
