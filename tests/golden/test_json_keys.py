@@ -87,11 +87,13 @@ def keys(folder: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("name", json.loads(LIST.read_text()))
-def test_json_documents_still_contain_each_key_in_the_list_of_guaranteed_keys(tmp_path, name):
+def test_json_documents_keep_their_guaranteed_keys(tmp_path, name):
+    """Other programs read the agent's JSON documents; each key in the reviewed list is still in its document."""
     assert set(json.loads(LIST.read_text())[name]) - set(keys(tmp_path)[name]) == set()
 
 
-def test_each_key_of_each_json_document_is_in_the_list_of_reviewed_keys(tmp_path):
+def test_each_key_of_a_json_document_was_reviewed(tmp_path):
+    """A key that is new in one of the agent's JSON documents must first be added to the reviewed list."""
     known = json.loads(LIST.read_text())
     assert {name: sorted(set(found) - set(known.get(name, ()))) for name, found in keys(tmp_path).items()} == {
         name: [] for name in keys(tmp_path)

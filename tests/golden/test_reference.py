@@ -100,7 +100,8 @@ def fields(inventory: Inventory) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_provider_tree_of_the_agent_equals_the_recorded_nova_compute_tree(name, tmp_path, monkeypatch):
+def test_agent_and_nova_compute_have_equal_provider_trees(name, tmp_path, monkeypatch):
+    """From a recorded host, the agent computes the inventories and traits that a real nova-compute published."""
     world = played(name, tmp_path, monkeypatch, lvm__foreign_volumes="ignore")
     assert ours(world.tree) == theirs(world.recording)
     assert [frozen for provider in world.tree.providers for frozen in provider.frozen] == []
@@ -109,7 +110,8 @@ def test_the_provider_tree_of_the_agent_equals_the_recorded_nova_compute_tree(na
     assert [problem for problem in world.tree.entry_problems if not problem.is_absent] == []
 
 
-def test_the_sse3_trait_is_published_if_libvirt_reports_the_flag_pni(tmp_path, monkeypatch):
+def test_the_flag_pni_gives_the_sse3_trait(tmp_path, monkeypatch):
+    """libvirt reports the CPU flag SSE3 as pni; the agent wants trait HW_CPU_X86_SSE3, which nova-compute misses."""
     world = played("default", tmp_path, monkeypatch)
     assert '<feature policy="require" name="pni"/>' in world.recording.text("expanded_cpu.xml").replace("'", '"')
     assert SSE3 not in world.recording.placement["providers"][0]["traits"]
@@ -117,13 +119,15 @@ def test_the_sse3_trait_is_published_if_libvirt_reports_the_flag_pni(tmp_path, m
 
 
 @pytest.mark.parametrize(("name", "taken"), TAKEN_AWAY.items(), ids=TAKEN_AWAY.keys())
-def test_s112_the_agent_removes_the_trait_of_a_disabled_cpu_flag_unlike_nova(name, taken, tmp_path, monkeypatch):
+def test_s112_a_disabled_cpu_flag_gets_no_trait(name, taken, tmp_path, monkeypatch):
+    """nova.conf disables a CPU flag for guests; the agent removes the flag's trait, unlike nova-compute."""
     world = played(name, tmp_path, monkeypatch)
     assert taken <= set(Recording(name).placement["providers"][0]["traits"])
     assert taken <= world.tree.root.traits_unwanted
 
 
-def test_s91_volumes_unknown_to_nova_change_only_the_reserved_amount_of_disk_gb(tmp_path, monkeypatch):
+def test_s91_volumes_unknown_to_nova_raise_reserved_disk(tmp_path, monkeypatch):
+    """LVM volumes that are not nova's raise reserved of DISK_GB; the rest equals nova-compute's provider tree."""
     world = played("lvm_images", tmp_path, monkeypatch)
     known, seen = theirs(world.recording), ours(world.tree)
     (node,) = known
@@ -139,7 +143,8 @@ NOT_THE_DRIVER_S = {"vcpus_used", "memory_mb_used", "local_gb_used"}
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_compute_node_record_of_the_agent_equals_that_of_nova_compute(name, tmp_path, monkeypatch):
+def test_agent_and_nova_compute_agree_on_the_compute_node(name, tmp_path, monkeypatch):
+    """Apart from used amounts, the agent computes the compute node record that a real nova-compute wrote."""
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     chosen = dataclasses.replace(world.settings, my_ip=row["host_ip"])
@@ -158,7 +163,8 @@ def test_the_compute_node_record_of_the_agent_equals_that_of_nova_compute(name, 
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_the_usage_in_the_compute_node_record_equals_the_usage_in_nova(name, tmp_path, monkeypatch):
+def test_agent_and_nova_compute_agree_on_an_empty_node(name, tmp_path, monkeypatch):
+    """For a host without guests, the agent computes the used amounts that a real nova-compute recorded."""
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     view = resource_view(world.snapshot, world.settings, world.recording.node, world.tree)
@@ -185,6 +191,7 @@ def test_the_usage_in_the_compute_node_record_equals_the_usage_in_nova(name, tmp
 
 
 def test_the_uptime_text_has_the_format_that_nova_writes(tmp_path, monkeypatch):
+    """The agent writes a host's uptime as nova-compute does, so that the openstack client can parse it."""
     world = played("default", tmp_path, monkeypatch)
     recorded = world.recording.compute_node["stats"]["uptime"]
     clock, hours, minutes, *load = re.findall(r"[0-9]+:[0-9]+:[0-9]+|[0-9.]+", recorded.replace("0 user", ""))

@@ -42,7 +42,8 @@ def _providers(folder: pathlib.Path) -> list[dict]:
     return _json(folder / "placement.json")["providers"]
 
 
-def test_nova_compute_was_recorded_with_every_required_configuration():
+def test_nova_compute_was_recorded_in_each_configuration():
+    """There is a recording of a real nova-compute for each required configuration, for example huge pages and LVM."""
     asked = {
         "default", "ratios_and_reserved", "shared_and_dedicated", "dedicated_only", "lvm_images", "huge_pages",
         "file_backed_memory", "provider_yaml_compute_node", "provider_yaml_uuid", "virt_type_qemu",
@@ -50,7 +51,8 @@ def test_nova_compute_was_recorded_with_every_required_configuration():
     assert asked <= {path.name for path in RECORDINGS}
 
 
-def test_the_folder_of_recordings_contains_only_files_that_are_listed():
+def test_the_folder_of_recordings_has_only_listed_files():
+    """The recordings of a real nova-compute contain no file that is missing from their lists, and lack none."""
     named = {path for folder in RECORDINGS for path in _inputs(folder).values()}
     own = {folder / name for folder in RECORDINGS for name in ("meta.json", "nova.conf", "placement.json")}
     own |= {folder / "compute_node.json" for folder in RECORDINGS} | {FOLDER / "README.md"}
@@ -59,7 +61,8 @@ def test_the_folder_of_recordings_contains_only_files_that_are_listed():
 
 
 @each_recording
-def test_each_recording_of_nova_compute_lists_all_required_input_files(folder: pathlib.Path):
+def test_each_recording_lists_all_required_input_files(folder: pathlib.Path):
+    """Each recording of a real nova-compute lists the libvirt, LVM and host files that the agent needs."""
     meta = _json(folder / "meta.json")
     assert meta["configuration"] == folder.name
     assert meta["versions"]["nova"].startswith("34.")
@@ -70,7 +73,8 @@ def test_each_recording_of_nova_compute_lists_all_required_input_files(folder: p
 
 
 @each_recording
-def test_all_input_files_of_the_reference_recordings_are_well_formed(folder: pathlib.Path):
+def test_all_recorded_input_files_are_well_formed(folder: pathlib.Path):
+    """Each XML or JSON file in the recordings of a real nova-compute can be parsed, and no file is empty."""
     for name, path in _inputs(folder).items():
         if path.suffix == ".json":
             assert _json(path)
@@ -95,6 +99,7 @@ def test_each_recording_of_nova_compute_contains_a_complete_provider_tree(folder
 
 @each_recording
 def test_every_recorded_inventory_has_all_fields(folder: pathlib.Path):
+    """Each inventory that a real nova-compute published was recorded with all six fields, for example max_unit."""
     for provider in _providers(folder):
         assert provider.keys() == PROVIDER_KEYS
         assert provider["inventories"]
@@ -102,8 +107,8 @@ def test_every_recorded_inventory_has_all_fields(folder: pathlib.Path):
 
 
 @each_recording
-def test_the_recorded_memory_total_is_the_same_in_placement_nova_and_libvirt(folder: pathlib.Path):
-    """libvirt reported the same memory to the recorder as to nova-compute."""
+def test_recorded_memory_is_equal_in_placement_and_nova(folder: pathlib.Path):
+    """In each recording, Placement and nova's compute node have the same memory total."""
     compute_node = _json(folder / "compute_node.json")
     record = _providers(folder)[0]["inventories"]["MEMORY_MB"]
     assert record["total"] == compute_node["memory_mb"]
@@ -112,15 +117,16 @@ def test_the_recorded_memory_total_is_the_same_in_placement_nova_and_libvirt(fol
 
 
 @each_recording
-def test_recorded_cpu_features_equal_the_features_in_cpu_info_of_nova(folder: pathlib.Path):
-    """nova-compute writes into cpu_info the answers to the same two libvirt queries."""
+def test_recorded_cpu_features_equal_those_of_nova(folder: pathlib.Path):
+    """In each recording, libvirt and nova's cpu_info list the same CPU features."""
     expanded = ET.fromstring(_inputs(folder)["expanded_cpu.xml"].read_text(encoding="utf-8"))
     features = {found.get("name") for found in expanded.iter("feature") if found.get("policy") != "disable"}
     assert features == set(_json(folder / "compute_node.json")["cpu_info"]["features"])
 
 
 @each_recording
-def test_domain_capabilities_match_the_arch_and_virt_type_in_the_file_name(folder: pathlib.Path):
+def test_recorded_domain_capabilities_match_their_file_name(folder: pathlib.Path):
+    """Each recorded domain capabilities file has the architecture and virtualization type of its file name."""
     for name, path in _inputs(folder).items():
         if name.startswith("domain_capabilities/"):
             answer = ET.fromstring(path.read_text(encoding="utf-8"))

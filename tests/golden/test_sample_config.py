@@ -17,6 +17,7 @@ def test_the_sample_configuration_equals_the_output_of_its_generator(tmp_path):
 
 
 def test_every_option_in_the_sample_configuration_is_accepted(tmp_path):
+    """The agent accepts stocktake.conf.sample with each option's comment sign removed."""
     text = re.sub(r"^#(\w+ =(?! <).*)$", r"\1", SAMPLE.read_text(), flags=re.MULTILINE)
     text = text.replace("nova_conf = /etc/nova/nova.conf", "nova_conf =")
     loaded = load([write(tmp_path, "stocktake.conf", text)])

@@ -37,7 +37,7 @@ def _examples() -> dict[str, Any]:
 
 
 def test_the_schema_files_equal_the_output_of_their_generator():
-    """If this fails, run ``tools/make_schemas.py``."""
+    """The JSON Schema files in etc/schemas equal what tools/make_schemas.py writes."""
     assert {path.name: path.read_text() for path in FOLDER.iterdir()} == make_schemas.files()
 
 
@@ -47,17 +47,18 @@ def test_each_schema_file_is_a_valid_json_schema(name: str):
 
 
 @pytest.mark.parametrize("name", sorted(_examples()))
-def test_each_json_document_that_a_command_prints_fits_its_schema(name: str):
+def test_each_json_document_of_a_command_fits_its_schema(name: str):
     assert complaints(name, _examples()[name]) == []
 
 
 @pytest.mark.parametrize("name", ["audit", "report", "heal"])
-def test_a_schema_rejects_a_document_that_lacks_a_required_key(name: str):
+def test_a_schema_rejects_a_document_without_a_required_key(name: str):
     document = _examples()[name]
     assert [key for key in document if complaints(name, {k: v for k, v in document.items() if k != key}) == []] == []
 
 
-def test_a_schema_rejects_a_finding_with_an_unlisted_severity():
+def test_a_schema_rejects_a_finding_of_unknown_severity():
+    """The JSON Schema of an audit rejects a finding with severity fatal, and lists the allowed severities."""
     document = _examples()["audit"]
     document["findings"][0]["severity"] = "fatal"
     assert complaints("audit", document) == [
@@ -65,7 +66,7 @@ def test_a_schema_rejects_a_finding_with_an_unlisted_severity():
     ]
 
 
-def test_the_schema_describes_each_key_of_each_printed_json_document():
+def test_each_key_in_a_json_schema_has_a_description():
     bare = [
         f"{name}: {key}"
         for name in DOCUMENTS

@@ -120,7 +120,8 @@ SCREENS: dict[str, list[Block]] = {
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_the_output_of_each_screen_at_80_columns_equals_its_golden_file(name: str) -> None:
+def test_command_output_equals_its_golden_file(name: str) -> None:
+    """What each command prints for people on a terminal of 80 columns equals a reviewed text file."""
     text = drawn(SCREENS[name], Look(width=80))
     path = FOLDER / f"{name}.txt"
     if os.environ.get("STOCKTAKE_DRAW_SCREENS"):
@@ -141,15 +142,16 @@ CUT = re.compile(r"~|\u2026$")
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_fits_the_terminal_width_except_for_commands_that_users_copy(name: str, width: int) -> None:
+def test_command_output_fits_the_terminal_width(name: str, width: int) -> None:
+    """No printed line is wider than the terminal, except for lines that the operator copies, such as commands."""
     wide = [line for line in drawn(SCREENS[name], Look(width=width)).splitlines() if len(line) > width]
     assert [line for line in wide if not line.startswith(TO_COPY)] == []
 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_narrow_screen_marks_each_word_that_was_cut(name: str, width: int) -> None:
-    """A name or text that does not fit is cut with a mark; only a uuid may be cut to 8 digits without a mark."""
+def test_a_narrow_terminal_shows_a_mark_on_each_cut_word(name: str, width: int) -> None:
+    """On a narrow terminal, a printed word that was cut has a mark; only a uuid of 8 digits may lack the mark."""
     whole = set(drawn(SCREENS[name]).split())
     short = {uuid[:8] for word in whole for uuid in UUID.findall(word)}
     words = set(LEFT_OUT.sub("", drawn(SCREENS[name], Look(width=width))).split())
@@ -158,14 +160,15 @@ def test_a_narrow_screen_marks_each_word_that_was_cut(name: str, width: int) -> 
 
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
-def test_commands_on_a_screen_are_complete_at_every_terminal_width(name: str, width: int) -> None:
+def test_printed_commands_are_complete_at_every_width(name: str, width: int) -> None:
+    """A command that the operator should copy is never cut or wrapped, however narrow the terminal is."""
     commands = [line for line in drawn(SCREENS[name]).splitlines() if line.startswith(TO_COPY)]
     narrow = drawn(SCREENS[name], Look(width=width)).splitlines()
     assert [line for line in narrow if line.startswith(TO_COPY)] == commands
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_colours_do_not_change_the_text_of_a_screen(name: str) -> None:
+def test_colours_do_not_change_the_printed_text(name: str) -> None:
     plain, coloured = drawn(SCREENS[name], Look(width=80)), drawn(SCREENS[name], Look(width=80, colour=True))
     assert "\x1b" not in plain
     assert ESCAPE.sub("", coloured) == plain
@@ -175,7 +178,8 @@ def test_colours_do_not_change_the_text_of_a_screen(name: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_fits_its_terminal_even_in_an_encoding_without_unicode(name: str, encoding: str) -> None:
+def test_command_output_fits_a_terminal_without_unicode(name: str, encoding: str) -> None:
+    """On a terminal with encoding ascii or latin-1, the agent's commands print only characters of that encoding."""
     text = drawn(SCREENS[name], Look(width=80, encoding=encoding))
     text.encode(encoding)
     assert [line for line in text.splitlines() if len(line) > 80 and not line.startswith(TO_COPY)] == []
