@@ -125,27 +125,30 @@ def worst(host: AgentHost, between: Gateway, hostile: Callable[[Asked], Answer |
 
 
 @pytest.mark.parametrize("case", BODIES)
-def test_the_daemon_stays_within_its_memory_limit_on_large_placement_responses(host, between, case):
+def test_large_placement_answers_keep_memory_within_150_mib(host, between, case):
+    """Placement answers with up to 16 MiB of many kinds; the daemon's peak memory stays at 150 MiB or less."""
     part, body = BODIES[case]
     answer = Answer(status=200, body=body())
     assert worst(host, between, of_part(f"/{part}", answer)) <= MOST_MIB
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_the_daemon_stays_within_its_memory_limit_on_a_compressed_response(host, between, times):
+def test_a_compressed_answer_keeps_memory_within_150_mib(host, between, times):
+    """Placement's answer unpacks to 100 MiB; the daemon's peak memory stays at 150 MiB or less."""
     answer = Answer(status=200, body=packed(times), headers=GZIP)
     assert worst(host, between, of_part("/allocations", answer)) <= MOST_MIB
 
 
-def test_the_daemon_stays_within_its_memory_limit_on_a_4_mib_provider_list(host, between):
+def test_a_long_provider_list_keeps_memory_within_150_mib(host, between):
+    """Placement's provider list has 4 MiB; the daemon's peak memory stays at 150 MiB or less."""
     item = '{"uuid":"%08x","name":"n","generation":1,"parent_provider_uuid":null}'
     body = numbered(item, b'{"resource_providers":[', b"]}", 4 * MIB)
     answer = Answer(status=200, body=body)
     assert worst(host, between, of_part("/resource_providers", answer)) <= MOST_MIB
 
 
-def test_an_audit_reports_3400_leaked_allocations_within_the_memory_limit(host, between):
-    """The consumers' instances are deleted: each gets a finding, which needs more memory than an unknown consumer."""
+def test_an_audit_of_3400_leaks_stays_within_200_mib(host, between):
+    """The agent reports 3400 allocations of deleted instances with at most 200 MiB of memory."""
     held = {"resources": {"VCPU": 4, "MEMORY_MB": 8192, "DISK_GB": 40}, "consumer_generation": 1}
     instances = [host.instance(f"leaked-{number}", deleted=True) for number in range(3400)]
     with host.rows() as connection:

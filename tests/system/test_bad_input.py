@@ -157,7 +157,8 @@ def publish(placement: Rest, host: AgentHost) -> Published:
         ({"agent": {"nova_conf": "/nonexistent/nova.conf"}}, ("nova_conf = /nonexistent/nova.conf", "no such file")),
     ],
 )  # fmt: skip
-def test_an_invalid_option_ends_the_agent_with_exit_code_78_and_a_message(between, host, changes, words):
+def test_an_invalid_option_ends_the_agent_with_78(between, host, changes, words):
+    """The agent prints the invalid option on stderr, and exits with 78 before it sends any request to Placement."""
     host.configure(changes)
     ended = host.agent("--once")
     assert ended.code == 78
@@ -167,7 +168,8 @@ def test_an_invalid_option_ends_the_agent_with_exit_code_78_and_a_message(betwee
     assert not host.report_file.exists()
 
 
-def test_every_configuration_problem_is_reported_in_the_same_run(between, host):
+def test_every_configuration_problem_is_reported_at_once(between, host):
+    """The configuration has several errors; the agent prints each of them before it exits with 78."""
     folder = host.folder / "providers"
     folder.mkdir()
     (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")
@@ -185,7 +187,8 @@ def test_every_configuration_problem_is_reported_in_the_same_run(between, host):
     assert between.seen == []
 
 
-def test_an_invalid_provider_yaml_is_reported_with_its_line_and_exit_code_78(between, host):
+def test_an_invalid_provider_yaml_ends_the_agent_with_78(between, host):
+    """A provider.yaml has an unsupported schema_version; the agent prints file and line, and exits with 78."""
     folder = host.folder / "providers"
     folder.mkdir()
     (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")
@@ -197,7 +200,8 @@ def test_an_invalid_provider_yaml_is_reported_with_its_line_and_exit_code_78(bet
 
 
 @pytest.mark.parametrize("content", ["", "[DEFAULT]\nhost = a\n"], ids=["empty", "nothing of ours"])
-def test_a_missing_required_option_ends_the_agent_with_exit_code_78(host, content):
+def test_a_missing_required_option_ends_the_agent_with_78(host, content):
+    """Options [state] source and [placement] auth_type are missing; the agent prints both and exits with 78."""
     host.config_file.write_text(
         content + f"[agent]\nstate_dir = {host.folder}/state\nrun_dir = {host.folder}/run\nnova_conf =\n"
     )
@@ -210,13 +214,15 @@ def test_a_missing_required_option_ends_the_agent_with_exit_code_78(host, conten
 @pytest.mark.skipif(
     any(map(os.path.exists, ("/etc/stocktake", "/etc/nova/nova.conf"))), reason="this machine has a configuration"
 )
-def test_a_missing_default_configuration_file_is_reported_with_exit_code_78(host):
+def test_a_missing_default_file_ends_the_agent_with_78(host):
+    """Without any configuration, the agent's message refers to /etc/stocktake/stocktake.conf, and it exits with 78."""
     ended = host.agent_without_file("--once")
     assert ended.code == 78
     clear_line(ended, "[state] source", "/etc/stocktake/stocktake.conf")
 
 
-def test_a_missing_configuration_file_ends_the_agent_with_exit_code_78(host):
+def test_a_missing_configuration_file_ends_the_agent_with_78(host):
+    """The file given with --config-file does not exist; the agent prints its path and exits with 78."""
     host.config_file.unlink()
     ended = host.agent("--once")
     assert ended.code == 78
@@ -224,7 +230,8 @@ def test_a_missing_configuration_file_ends_the_agent_with_exit_code_78(host):
 
 
 @pytest.mark.parametrize("text", ["[DEFAULT\nhost = a\n", "host\n", "\x00\xff"], ids=["section", "no value", "bytes"])
-def test_an_unparsable_config_file_is_reported_with_exit_code_78(host, text):
+def test_an_unparsable_config_file_ends_the_agent_with_78(host, text):
+    """The configuration file has a syntax error; the agent prints the file's path and exits with 78."""
     host.config_file.write_bytes(text.encode("latin-1"))
     ended = host.agent("--once")
     assert ended.code == 78
@@ -240,7 +247,8 @@ def test_an_unparsable_config_file_is_reported_with_exit_code_78(host, text):
     ],
     ids=["words", "empty", "bytes"],
 )
-def test_an_invalid_compute_id_file_is_reported_with_exit_code_78(between, host, text, reason):
+def test_an_invalid_compute_id_file_ends_the_agent_with_78(between, host, text, reason):
+    """The file compute_id contains no uuid; the agent prints the file's path and exits with 78."""
     (host.folder / "compute_id").write_bytes(text.encode("latin-1"))
     ended = host.agent("--once")
     assert ended.code == 78
@@ -305,7 +313,8 @@ def _alter(host: AgentHost, statement: str) -> None:
     ],
     ids=lambda spoil: spoil.__name__,
 )
-def test_an_unreadable_data_source_is_reported_and_placement_is_unchanged(placement, host, spoil):
+def test_a_failed_source_leaves_placement_unchanged(placement, host, spoil):
+    """libvirt, the disk path or nova's database is unreadable; the agent reports it and writes nothing."""
     good = publish(placement, host)
     words = spoil(host)
     ended = host.agent("--once")
@@ -315,7 +324,8 @@ def test_an_unreadable_data_source_is_reported_and_placement_is_unchanged(placem
     assert published(placement, host) == good
 
 
-def test_the_agent_exits_with_75_if_every_data_source_is_unreadable(placement, between, host):
+def test_the_agent_exits_75_if_it_can_read_no_source(placement, between, host):
+    """libvirt, nova's database and Placement all fail; `stocktake-agent --once` exits with 75."""
     good = publish(placement, host)
     no_libvirt(host)
     no_database(host)
@@ -326,7 +336,8 @@ def test_the_agent_exits_with_75_if_every_data_source_is_unreadable(placement, b
     clear_line(ended, "source lost", "placement", "503")
 
 
-def test_an_invalid_libvirt_domain_is_reported_and_the_inventory_is_unchanged(placement, host):
+def test_a_guest_with_invalid_metadata_is_reported(placement, host):
+    """A guest's nova metadata in libvirt has an invalid vCPU count; the agent reports the guest and the value."""
     good = publish(placement, host)
     odd = nova_metadata(1, 64, 1).replace("<nova:vcpus>1<", "<nova:vcpus>many<")
     define(host, stranger(metadata=odd, vcpus=1))
@@ -365,7 +376,8 @@ def lvm_sees(host: AgentHost, view: str) -> None:
 
 
 @pytest.mark.root
-def test_a_vanished_volume_group_is_reported_and_disk_gb_is_unchanged(placement, lvm_host):
+def test_a_missing_volume_group_leaves_disk_gb_unchanged(placement, lvm_host):
+    """The configured LVM volume group is gone; the agent reports it and leaves DISK_GB in Placement unchanged."""
     good = publish(placement, lvm_host)
     assert (good.inventories["DISK_GB"]["total"], good.inventories["DISK_GB"]["reserved"]) == (1, 1)
     lvm_sees(lvm_host, "other")
@@ -376,7 +388,8 @@ def test_a_vanished_volume_group_is_reported_and_disk_gb_is_unchanged(placement,
 
 
 @pytest.mark.root
-def test_an_empty_lvm_report_is_treated_as_failed_and_disk_gb_is_unchanged(placement, lvm_host):
+def test_an_empty_lvm_report_leaves_disk_gb_unchanged(placement, lvm_host):
+    """lvm2 lists no volume group at all; the agent takes that as a failed read and leaves DISK_GB unchanged."""
     good = publish(placement, lvm_host)
     lvm_sees(lvm_host, "blind")
     ended = lvm_host.agent("--once")
@@ -396,7 +409,8 @@ def test_an_empty_lvm_report_is_treated_as_failed_and_disk_gb_is_unchanged(place
     ids=["garbage", "failure", "hanging"],
 )
 @pytest.mark.root
-def test_a_failed_vgs_is_reported_and_disk_gb_is_unchanged(placement, lvm_host, body, words):
+def test_a_failed_vgs_command_leaves_disk_gb_unchanged(placement, lvm_host, body, words):
+    """LVM's `vgs` fails, hangs or prints garbage; the agent reports it and leaves DISK_GB in Placement unchanged."""
     good = publish(placement, lvm_host)
     lvm_rigs.script(lvm_host.folder / "bin", "vgs", body)
     lvm_host.environment["PATH"] = f"{lvm_host.folder / 'bin'}:{os.environ['PATH']}"
@@ -421,7 +435,8 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_an_invalid_placement_response_is_reported_with_the_url(placement, between, host, fault):
+def test_an_invalid_placement_answer_is_logged_with_its_url(placement, between, host, fault):
+    """Placement answers a read with an error or garbage; the agent logs Placement's URL and writes nothing."""
     good = publish(placement, host)
     define(host)  # the guest is gone, so there would be something to write
     answer, words = FAULTS[fault]
@@ -437,7 +452,8 @@ def test_an_invalid_placement_response_is_reported_with_the_url(placement, betwe
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_agent_reports_a_failed_write_if_the_placement_response_is_invalid(placement, between, host, fault):
+def test_a_failed_placement_write_is_logged_with_its_url(placement, between, host, fault):
+    """Placement answers a write with an error or garbage; the agent logs the URL, and does not repeat the write."""
     good = publish(placement, host)
     define(host)
     answer, words = FAULTS[fault]
@@ -458,7 +474,8 @@ def test_the_agent_reports_a_failed_write_if_the_placement_response_is_invalid(p
     assert placement.inventories(host.provider_uuid)["VCPU"]["reserved"] == 0
 
 
-def test_a_refused_connection_to_placement_is_reported_with_the_address(placement, host):
+def test_a_refused_connection_is_logged_with_the_address(placement, host):
+    """Placement's port refuses connections; the agent logs Placement's address and exits with 2."""
     good = publish(placement, host)
     host.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = host.agent("--once")
@@ -467,7 +484,8 @@ def test_a_refused_connection_to_placement_is_reported_with_the_address(placemen
     assert published(placement, host) == good
 
 
-def test_a_provider_name_conflict_is_reported_and_stops_every_write(placement, between, host):
+def test_a_provider_name_conflict_stops_every_write(placement, between, host):
+    """Another provider in Placement already has this host's name; the agent reports both uuids and writes nothing."""
     other = placement.make_provider(host.name)
     ended = host.agent("--once")
     assert ended.code == 3

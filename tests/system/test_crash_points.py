@@ -94,9 +94,8 @@ def undisturbed(placement: Rest, tmp_path_factory) -> tuple[dict, set]:
 
 @pytest.mark.parametrize("moment", ["before it arrives", "before it is answered"])
 @pytest.mark.parametrize("number", range(len(WRITES)), ids=lambda number: WRITES[number].replace("/", "_"))
-def test_a_daemon_killed_at_any_write_publishes_everything_in_the_next_run(
-    placement, host, between, undisturbed, number, moment
-):
+def test_a_new_run_completes_the_writes_of_a_killed_daemon(placement, host, between, undisturbed, number, moment):
+    """The daemon is killed during its first writes to Placement; the next run publishes the missing rest."""
     with host.daemon() as daemon:
         count = iter(range(len(WRITES) + 1))
 
@@ -151,7 +150,8 @@ class Folder:
 
 
 @pytest.mark.parametrize("where", ["state", "run"])
-def test_a_kill_while_the_agent_replaces_a_file_leaves_a_complete_file(host, undisturbed, placement, where):
+def test_a_kill_during_a_file_write_leaves_a_complete_file(host, undisturbed, placement, where):
+    """The daemon is killed while it replaces findings.json or report.json; the file is complete afterwards."""
     name = {"state": "findings.json", "run": "report.json"}[where]
     ages = random.Random()
     host.agent("--once")

@@ -70,7 +70,8 @@ def printed(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "LC_ALL": "C"}).stdout
 
 
-def test_the_published_inventory_equals_figures_from_getconf_and_libvirt_and_df(placement, host, system):
+def test_the_published_inventory_equals_the_hardware(placement, host, system):
+    """The totals that the agent publishes equal what `getconf`, libvirt and `df` print on the host."""
     one_cpu = system.started(vcpus=1, max_vcpus=1, memory_mib=64)
     with one_cpu as small, system.started(vcpus=2, memory_mib=96) as big:
         guests = [
@@ -98,7 +99,8 @@ def test_the_published_inventory_equals_figures_from_getconf_and_libvirt_and_df(
     assert {line.split()[0] for line in seen} == {"GET"}
 
 
-def test_the_total_of_memory_mb_equals_the_memory_in_virsh_nodeinfo(placement, host):
+def test_the_memory_total_equals_virsh_nodeinfo(placement, host):
+    """The agent publishes as total of MEMORY_MB the memory size that `virsh nodeinfo` prints."""
     host.make_cell().dispose()
     host.agent("--once")
     (line,) = [x for x in printed("virsh", "-r", "-c", "qemu:///system", "nodeinfo").splitlines() if "Memory" in x]
@@ -116,7 +118,8 @@ def daemon(host: AgentHost) -> Iterator[Daemon]:
         yield running
 
 
-def test_a_new_guest_is_in_the_report_after_its_libvirt_event(host, daemon, system, tmp_path):
+def test_a_libvirt_event_puts_a_new_guest_into_the_report(host, daemon, system, tmp_path):
+    """A guest is started with `virsh`; without periodic audits, libvirt's event makes the daemon report the guest."""
     (tmp_path / "guest.xml").write_text(system.guest_xml(vcpus=2, memory_mib=80))
     virsh = ("virsh", "-c", system.uri)
     name = printed(*virsh, "create", "--paused", str(tmp_path / "guest.xml")).split("'")[1]
@@ -130,7 +133,8 @@ def test_a_new_guest_is_in_the_report_after_its_libvirt_event(host, daemon, syst
     assert daemon.process.poll() is None
 
 
-def test_sighup_applies_a_new_audit_interval_without_a_restart(host, daemon):
+def test_sighup_applies_a_new_audit_interval(host, daemon):
+    """The operator changes update_resources_interval; after SIGHUP the daemon audits at the new interval."""
     host.configure({"DEFAULT": {"update_resources_interval": 1, **TELLING}})
     daemon.send(signal.SIGHUP)
     until(lambda: reasons(daemon).count("interval") >= 3, PATIENCE_S, "three audits of the new interval")
@@ -152,7 +156,8 @@ def test_sigterm_or_sigint_ends_the_daemon_with_exit_code_0(daemon, number):
     assert "Traceback" not in daemon.text()
 
 
-def test_sigterm_ends_the_daemon_even_directly_after_other_signals(daemon):
+def test_sigterm_ends_the_daemon_after_other_signals(daemon):
+    """SIGTERM directly after SIGUSR1, SIGUSR2 and SIGHUP still ends the daemon in time with exit code 0."""
     for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGHUP, signal.SIGTERM):
         daemon.send(number)
     assert daemon.ended(STOP_S) == 0
