@@ -86,7 +86,8 @@ def test_all_recorded_input_files_are_well_formed(folder: pathlib.Path):
 
 
 @each_recording
-def test_each_recording_of_nova_compute_contains_a_complete_provider_tree(folder: pathlib.Path):
+def test_each_recording_contains_a_whole_provider_tree(folder: pathlib.Path):
+    """Each recording of a real nova-compute has the root provider and its children, all with nova's owner trait."""
     root, *children = _providers(folder)
     assert root["uuid"] == _json(folder / "placement.json")["root"]
     assert root["parent_provider_uuid"] is None

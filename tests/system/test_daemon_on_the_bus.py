@@ -86,7 +86,8 @@ def logged(daemon: Daemon, event: str) -> list[dict]:
     return [record for record in daemon.records() if record["message"] == event]
 
 
-def test_a_daemon_without_transport_url_loads_no_oslo_messaging_or_oslo_reports(host):
+def test_a_daemon_without_a_bus_loads_no_oslo_messaging(host):
+    """Without [DEFAULT] transport_url the daemon saves memory: it does not import oslo.messaging or oslo.reports."""
     host.configure({"DEFAULT": {"transport_url": None}})
     command = [sys.executable, "-c", LOADED, "--config-file", str(host.config_file)]
     process = subprocess.Popen(
@@ -106,6 +107,7 @@ def test_a_daemon_without_transport_url_loads_no_oslo_messaging_or_oslo_reports(
 
 
 def test_the_daemon_publishes_its_state_and_answers_rpc_calls(host, broker, placement):
+    """On the message bus, the daemon sends its state and answers the RPC calls audit_now and last_report."""
     with listener(broker.url) as watcher, host.daemon() as daemon, bus(broker.url) as opened:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -131,14 +133,16 @@ def _notices_of(listening, host):
     return payload if event_type == "stocktake.audit.end" and payload["host"] == host.name else None
 
 
-def test_a_daemon_that_only_observes_publishes_its_state_on_the_bus(host, broker):
+def test_a_role_observer_daemon_publishes_its_state(host, broker):
+    """A daemon with [agent] role observer, which writes nothing to Placement, sends its state on the message bus."""
     host.configure({"agent": {"role": "observer"}})
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()
         assert heard(watcher)["role"] == "observer"
 
 
-def test_audits_continue_after_a_broker_kill_and_the_daemon_reconnects(host, broker, placement):
+def test_audits_continue_while_the_broker_is_down(host, broker, placement):
+    """RabbitMQ is killed; the daemon still publishes to Placement, and connects to RabbitMQ again after its restart."""
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -175,7 +179,8 @@ def _pings(opened, host) -> bool:
         return False
 
 
-def test_a_frozen_broker_does_not_delay_audits_or_the_stop_of_the_daemon(host, broker, placement):
+def test_a_frozen_broker_does_not_delay_audits_or_the_stop(host, broker, placement):
+    """RabbitMQ accepts connections and does not answer; the daemon still audits, and still stops in time."""
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -189,7 +194,8 @@ def test_a_frozen_broker_does_not_delay_audits_or_the_stop_of_the_daemon(host, b
             assert daemon.ended(STOP_S) == 0
 
 
-def test_a_daemon_started_without_a_broker_connects_after_the_broker_starts(host, broker, placement):
+def test_a_daemon_connects_to_a_broker_that_starts_later(host, broker, placement):
+    """The daemon starts while RabbitMQ is down; it audits at once, and answers RPC calls after RabbitMQ has started."""
     broker.stop_broker()
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -210,7 +216,8 @@ def test_the_daemon_stops_in_time_while_the_broker_is_down(host, broker):
         assert daemon.ended(STOP_S) == 0
 
 
-def test_a_killed_daemon_leaves_only_empty_queues_on_the_broker(host, broker):
+def test_a_killed_daemon_leaves_no_messages_on_the_broker(host, broker):
+    """After the daemon is killed, its queues on RabbitMQ remain, and they stay empty while `stocktake watch` asks."""
     host.configure({"notifications": {"enabled": False, "publish_interval": 1}})
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()
@@ -224,7 +231,8 @@ def test_a_killed_daemon_leaves_only_empty_queues_on_the_broker(host, broker):
     assert left == {f"stocktake.{host.name}": 0, "stocktake": 0}
 
 
-def test_watch_run_once_prints_a_row_for_each_host_and_exits(host, broker):
+def test_watch_once_prints_a_row_for_each_host(host, broker):
+    """`stocktake watch --once --all` prints each host's condition and free amounts, and exits with 0."""
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -239,13 +247,14 @@ def test_watch_run_once_prints_a_row_for_each_host_and_exits(host, broker):
     assert [(each["host"], each["condition"]) for each in document["hosts"]] == [(host.name, "clean")]
 
 
-def test_watch_run_once_exits_with_2_if_no_agent_answers(host):
+def test_watch_once_exits_2_if_no_agent_answers(host):
     done = host.stocktake("watch", "--once", "--timeout", "1")
     assert (done.code, done.stdout) == (2, "")
     assert "no agent has answered within 1 s" in done.stderr
 
 
-def test_watch_exits_with_a_configuration_error_without_a_transport_url(host):
+def test_watch_exits_78_without_a_transport_url(host):
+    """`stocktake watch` needs the message bus; without [DEFAULT] transport_url it says so and exits with 78."""
     host.configure({"DEFAULT": {"transport_url": None}})
     done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (78, "")
@@ -253,11 +262,13 @@ def test_watch_exits_with_a_configuration_error_without_a_transport_url(host):
 
 
 @pytest.mark.parametrize("wrong", ["0", "-1", "nan", "x", "1e9"])
-def test_the_watch_command_exits_with_127_if_the_given_timeout_is_invalid(host, wrong):
+def test_watch_exits_127_for_an_invalid_timeout(host, wrong):
+    """`stocktake watch --once --timeout 0` exits with 127, and so do a negative, a huge and a non-numeric timeout."""
     assert host.stocktake("watch", "--once", "--timeout", wrong).code == 127
 
 
-def test_watch_reports_why_the_broker_is_unreachable(host, broker):
+def test_watch_exits_75_if_the_broker_is_down(host, broker):
+    """RabbitMQ is down: `stocktake watch` prints that the connection was refused, and exits with 75."""
     broker.stop_broker()
     done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (75, "")
@@ -266,21 +277,23 @@ def test_watch_reports_why_the_broker_is_unreachable(host, broker):
     assert "Traceback" not in done.stderr
 
 
-def test_watch_exits_with_75_if_the_broker_is_frozen(host, broker):
+def test_watch_exits_75_if_the_broker_is_frozen(host, broker):
+    """RabbitMQ accepts connections and does not answer; `stocktake watch --once` gives up and exits with 75."""
     with broker.paused():
         done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (75, "")
     assert "did not answer within" in done.stderr
 
 
-def test_watch_exits_with_75_if_the_broker_password_is_wrong(host, broker):
+def test_watch_exits_75_if_the_broker_password_is_wrong(host, broker):
     host.configure({"DEFAULT": {"transport_url": broker.url.replace(rabbitmq.PASSWORD, "wrong-one")}})
     done = host.stocktake("watch", "--once")
     assert (done.code, done.stdout) == (75, "")
     assert "wrong-one" not in done.stderr
 
 
-def test_watch_prints_a_line_for_each_message_if_its_output_is_a_pipe(host):
+def test_watch_prints_a_line_for_each_message_into_a_pipe(host):
+    """If its output is a pipe, `stocktake watch` prints one line for each message of an agent instead of a table."""
     with host.daemon() as daemon:
         daemon.first_audit()
         process = subprocess.Popen(
@@ -296,7 +309,8 @@ def test_watch_prints_a_line_for_each_message_if_its_output_is_a_pipe(host):
     assert all(line.split()[0] == host.name and " vcpu=" in line for line in told)
 
 
-def test_the_watch_command_lists_silent_hosts_that_have_a_nova_service(host):
+def test_watch_lists_silent_hosts_with_a_nova_service(host):
+    """`stocktake watch` lists each host that has a nova-compute service and sent no message, even a disabled one."""
     with host.rows() as connection:
         for number, (name, disabled) in enumerate((("cmp-gone", False), ("cmp-disabled", True)), start=9001):
             service = Service(
@@ -317,7 +331,8 @@ def audits_for(daemon: Daemon, reason: str) -> int:
     return sum(reason in record["extra"]["reasons"] for record in logged(daemon, events.AUDIT_DONE))
 
 
-def test_rpc_audit_requests_are_rate_limited_but_sigusr1_requests_are_not(host, broker):
+def test_audit_requests_by_rpc_are_rate_limited(host, broker):
+    """RPC calls audit_now start at most one audit per [agent] peer_audit_interval; SIGUSR1 starts an audit at once."""
     host.configure({"DEFAULT": {"debug": True}, "agent": {"peer_audit_interval": 3600}})
     with host.daemon() as daemon, bus(broker.url) as opened:
         daemon.first_audit()

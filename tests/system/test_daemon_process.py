@@ -56,7 +56,7 @@ def agent(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["--bogus"], ["extra"], ["--config-file"], ["--onc"]])
-def test_invalid_arguments_end_the_agent_with_exit_code_127(agent, arguments):
+def test_invalid_arguments_end_the_agent_with_127(agent, arguments):
     answer = agent.run(*arguments)
     assert answer.returncode == 127
     assert "stocktake-agent: " in answer.stderr
@@ -74,7 +74,7 @@ def test_invalid_arguments_end_the_agent_with_exit_code_127(agent, arguments):
     ],
 )
 def test_an_invalid_configuration_ends_the_agent_with_78(agent, old, new, named, once):
-    """stocktake-agent names the invalid section, option or value on stderr, exits with 78 and writes no report."""
+    """stocktake-agent prints the invalid section, option or value, exits with 78 and writes no report."""
     agent.conf.write_text(agent.conf.read_text().replace(old, new))
     answer = agent.run("--config-file", str(agent.conf), *once)
     assert answer.returncode == 78
@@ -84,7 +84,8 @@ def test_an_invalid_configuration_ends_the_agent_with_78(agent, old, new, named,
     assert not (agent.folder / "run" / "report.json").exists()
 
 
-def test_the_agent_exits_with_78_if_state_dir_is_a_file(agent):
+def test_the_agent_exits_78_if_state_dir_is_a_file(agent):
+    """The path in [agent] state_dir is a file instead of a folder; the agent prints the option and exits with 78."""
     (agent.folder / "state").write_text("a file")
     answer = agent.once()
     assert answer.returncode == 78
@@ -92,7 +93,8 @@ def test_the_agent_exits_with_78_if_state_dir_is_a_file(agent):
     assert "Traceback" not in answer.stderr
 
 
-def test_a_single_audit_writes_a_partial_report_if_placement_is_down(agent):
+def test_one_audit_without_placement_writes_a_partial_report(agent):
+    """Placement is down: `stocktake-agent --once` writes a report with outcome partial and exits with 2."""
     answer = agent.once()
     assert answer.returncode == 2
     assert agent.report()["outcome"] == "partial"
@@ -100,7 +102,8 @@ def test_a_single_audit_writes_a_partial_report_if_placement_is_down(agent):
     assert answer.stdout == ""
 
 
-def test_the_first_audit_publishes_the_inventory_and_the_second_writes_nothing(agent, placement):
+def test_the_second_audit_writes_nothing(agent, placement):
+    """The first audit publishes the host's inventory; the host does not change, and the second audit only reads."""
     agent.configure(url=placement.server.url)
     first = agent.once()
     assert first.returncode in (0, 3), first.stderr
@@ -115,8 +118,8 @@ def test_the_first_audit_publishes_the_inventory_and_the_second_writes_nothing(a
     placement.delete_provider(root)
 
 
-def test_an_agent_that_must_not_publish_sends_only_get_requests(agent, placement):
-    """It was started with --no-publish."""
+def test_an_agent_that_must_not_publish_only_reads(agent, placement):
+    """`stocktake-agent --once --no-publish` sends Placement only GET requests and creates no compute_id file."""
     agent.configure(url=placement.server.url)
     with placement.watched() as sent:
         assert agent.once("--no-publish").returncode in (0, 3)
@@ -124,7 +127,8 @@ def test_an_agent_that_must_not_publish_sends_only_get_requests(agent, placement
     assert not (agent.folder / "state" / "compute_id").exists()
 
 
-def test_the_daemon_publishes_after_placement_is_reachable_again(agent):
+def test_the_daemon_publishes_after_placement_starts(agent):
+    """The daemon starts while Placement is down, and publishes the host's inventory as soon as Placement answers."""
     with contextlib.ExitStack() as stack:
         port = stack.enter_context(nobody_listens())
         agent.configure(url=f"http://127.0.0.1:{port}")
@@ -146,7 +150,8 @@ def nobody_listens() -> Iterator[int]:
         yield held.getsockname()[1]
 
 
-def test_the_next_start_removes_temporary_files_of_a_killed_run(agent):
+def test_the_next_start_removes_files_of_a_killed_run(agent):
+    """A killed agent left half-written .tmp files in its folders; the next run of the agent deletes them."""
     over = subprocess.Popen([sys.executable, "-c", ""])
     over.wait()
     ours = [("state", "compute_id"), ("state", "findings.json"), ("run", "report.json")]
@@ -172,6 +177,7 @@ def fed_until_reported(agent, told) -> float:
 
 
 def test_a_slow_placement_does_not_delay_watchdog_messages(agent, placement):
+    """During an audit with slow answers of Placement, the daemon still tells systemd in time that it is alive."""
     root = placement.make_provider(agent.host)
     (agent.folder / "compute_id").write_text(root)
     placement.set_inventories(root, {"VCPU": {"total": 64}})
@@ -191,11 +197,8 @@ def test_a_slow_placement_does_not_delay_watchdog_messages(agent, placement):
     assert longest < STALL_S + 1
 
 
-def test_sigterm_ends_the_daemon_while_it_pauses_before_a_placement_read(agent, placement):
-    """After a first answer that took 2 s the next read waits 35 s, longer than the test waits for the end.
-
-    In the daemon each pause is as long as a draw can make it: a short draw would let the audit end before the signal.
-    """
+def test_sigterm_ends_the_daemon_during_a_pause(agent, placement):
+    """The daemon pauses for 35 s before its next read of a slow Placement; SIGTERM ends it at once with exit code 0."""
     asked, answered, late = [], [], threading.Event()
 
     def is_pause() -> bool:
@@ -215,7 +218,8 @@ def test_sigterm_ends_the_daemon_while_it_pauses_before_a_placement_read(agent, 
         assert agent.process.wait(STOP_S) == 0
 
 
-def test_the_daemon_keeps_findings_in_memory_if_it_cannot_write_findings_json(agent, placement):
+def test_findings_stay_in_memory_without_findings_json(agent, placement):
+    """The daemon cannot write findings.json; it remembers its findings, confirms them, and logs the failure once."""
     # A folder takes the file's place, and another folder each name under which the agent would set the file aside.
     for suffix in ("", ".bad", *(f".bad.{number}" for number in range(1, 10))):
         (agent.folder / "state" / f"findings.json{suffix}" / "full").mkdir(parents=True)
@@ -230,7 +234,8 @@ def test_the_daemon_keeps_findings_in_memory_if_it_cannot_write_findings_json(ag
     placement.delete_provider(agent.report()["provider_uuid"])
 
 
-def test_a_failed_placement_write_is_retried_even_without_periodic_audits(agent, placement):
+def test_a_failed_write_is_retried_without_periodic_audits(agent, placement):
+    """Placement answers writes with 503; the daemon retries by itself, even if periodic audits are disabled."""
     with gateway(placement.server.url) as between:
         between.before = lambda asked: Answer(status=503) if asked.method == "PUT" else None
         agent.configure(url=between.url, interval=-1)
@@ -259,7 +264,8 @@ def test_the_daemon_keeps_running_if_libvirt_is_unreachable(agent):
     assert "Traceback" not in agent.log.read_text()
 
 
-def test_sighup_applies_a_new_interval_and_logs_which_option_needs_a_restart(agent):
+def test_sighup_logs_which_option_needs_a_restart(agent):
+    """After SIGHUP the daemon uses the new interval, and logs that [libvirt] connection_uri needs a restart."""
     agent.start()
     agent.until_logged("outcome changed")
     agent.configure(interval=1, uri="test:///other", extra="debug = true")
@@ -275,8 +281,8 @@ def splayed(start_splay: float) -> str:
     return f"debug = true\n[agent]\nstart_splay = {start_splay}"
 
 
-def test_sigusr1_and_sighup_start_audits_even_during_the_start_delay(agent):
-    """Option start_splay sets the delay; interval audits wait for its end."""
+def test_signals_start_an_audit_during_the_start_delay(agent):
+    """Option [agent] start_splay delays the daemon's first audit; SIGUSR1 or SIGHUP starts an audit at once."""
     agent.configure(interval=1, extra=splayed(100_000 / start_delay_s(agent.host, 1.0)))
     agent.start()
     agent.until_logged("libvirt events connected")
@@ -296,7 +302,8 @@ def test_sigusr1_and_sighup_start_audits_even_during_the_start_delay(agent):
     assert "reload" in agent.until_logged("audit done", 2)[1]["extra"]["reasons"]
 
 
-def test_the_first_audit_waits_until_the_start_delay_is_over(agent):
+def test_the_first_audit_waits_for_the_start_delay(agent):
+    """The daemon's first audit comes after the delay of option [agent] start_splay, even if the interval is shorter."""
     delay_s = 5.0  # the interval's first audit comes within 1.5 s: long before, even on a slow machine
     agent.configure(interval=1, extra=splayed(delay_s / start_delay_s(agent.host, 1.0)))
     began = time.monotonic()
@@ -307,7 +314,8 @@ def test_the_first_audit_waits_until_the_start_delay_is_over(agent):
     agent.until_audited_for("interval", 2)
 
 
-def test_sighup_keeps_the_old_settings_if_the_new_config_file_is_invalid(agent):
+def test_sighup_keeps_old_settings_for_an_invalid_file(agent):
+    """At SIGHUP the configuration file is invalid; the daemon logs the problem and keeps its old settings."""
     agent.start()
     agent.until_logged("outcome changed")
     agent.configure(extra="colour = blue")
@@ -318,7 +326,8 @@ def test_sighup_keeps_the_old_settings_if_the_new_config_file_is_invalid(agent):
     assert agent.process.wait(STOP_S) == 0
 
 
-def test_the_daemon_still_audits_after_a_reload_with_empty_option_values(agent):
+def test_a_reload_with_empty_options_keeps_audits_running(agent):
+    """After a reload with empty values, such as `source_deadline =`, the daemon logs them and still audits."""
     agent.start()
     agent.until_logged("outcome changed")
     empty = "confirm_audits =\nsource_deadline =\nsummary_interval =\n"
@@ -352,7 +361,8 @@ def test_the_daemon_runs_as_one_process_without_eventlet(agent):
     assert "greenlet" not in mapped
 
 
-def test_only_a_sigterm_and_not_a_sighup_counts_as_a_request_to_stop():
+def test_sighup_does_not_count_as_a_stop_request():
+    """A waiting SIGTERM counts as a request to stop the daemon; a waiting SIGHUP does not."""
     inbox = queue.SimpleQueue()
     assert not stop_asked(inbox)
     inbox.put(signal.SIGHUP)

@@ -82,7 +82,8 @@ def day(tmp_path: Path) -> Iterator[Day]:
         made.rest.server.stop()
 
 
-def test_a_day_without_placement_hides_no_finding_in_the_report_or_in_commands(day, record_property):
+def test_an_outage_of_placement_hides_no_finding(day, record_property):
+    """Placement is down during several audits and restarts; the report and commands still list each finding."""
     with contextlib.ExitStack() as running:
         daemon = running.enter_context(day.host.daemon())
         until(lambda: all_confirmed(day), PATIENCE_S, "confirmed findings")
