@@ -122,9 +122,10 @@ def _fair(proxy: TcpProxy) -> None:
     ],
     ids=lambda broken: broken.__name__,
 )
-def test_the_daemon_starts_with_an_unavailable_data_source_and_later_recovers(
+def test_the_daemon_starts_without_one_of_its_sources(
     placement, host, broken: Callable[[AgentHost], AbstractContextManager[Broken]]
 ):
+    """The daemon starts without libvirt, Placement, nova's database or LVM, and later publishes everything."""
     with broken(host) as (source, published, mend), host.daemon() as daemon:
         report = daemon.first_audit()
         assert report["audit"]["outcome"] == "partial"
@@ -145,7 +146,8 @@ def test_the_daemon_starts_with_an_unavailable_data_source_and_later_recovers(
     [no_libvirt, no_placement, silent_placement, no_database_file, pytest.param(empty_lvm, marks=pytest.mark.root)],
     ids=lambda broken: broken.__name__,
 )
-def test_sigterm_ends_the_daemon_if_a_data_source_is_unavailable(host, broken):
+def test_sigterm_ends_the_daemon_without_one_of_its_sources(host, broken):
+    """libvirt, Placement, nova's database or LVM is down; SIGTERM still ends the daemon in time with exit code 0."""
     with broken(host), host.daemon() as daemon:
         until(lambda: "agent started" in daemon.text(), RECOVERY_S, "started")
         if broken is not silent_placement:  # with silent_placement the first audit still waits for an answer
@@ -165,7 +167,8 @@ def libvirtd(host: AgentHost) -> Iterator[PrivateLibvirtd]:
 
 
 @needs_libvirtd
-def test_the_daemon_writes_to_placement_after_libvirtd_has_started(placement, host, libvirtd):
+def test_the_daemon_publishes_after_libvirtd_has_started(placement, host, libvirtd):
+    """The daemon starts while libvirtd is down, and publishes the host's inventory after libvirtd has started."""
     libvirtd.kill()
     with host.daemon() as daemon:
         report = daemon.first_audit()
@@ -178,6 +181,7 @@ def test_the_daemon_writes_to_placement_after_libvirtd_has_started(placement, ho
 @needs_libvirtd
 @pytest.mark.parametrize("frozen", ["before the start", "after the first audit"])
 def test_sigterm_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen):
+    """libvirtd does not answer, so an audit of the daemon hangs; SIGTERM still ends the daemon in time."""
     if frozen == "before the start":
         libvirtd.freeze()
     with host.daemon() as daemon:
@@ -192,7 +196,8 @@ def test_sigterm_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen
 
 
 @needs_libvirtd
-def test_the_daemon_reports_a_frozen_libvirtd_until_libvirtd_responds(placement, host, libvirtd):
+def test_the_daemon_reports_a_frozen_libvirtd(placement, host, libvirtd):
+    """libvirtd does not answer; the daemon reports its URI, and publishes the inventory when libvirtd answers again."""
     libvirtd.freeze()
     host.configure({"agent": {"source_deadline": 3}})
     with host.daemon() as daemon:
@@ -218,7 +223,8 @@ def _is_reading(daemon: Daemon) -> bool:
 
 
 @pytest.mark.skipif(not mariadbs.available(), reason="MariaDB is not installed (mariadb-server-core)")
-def test_the_daemon_reads_a_database_that_starts_late_and_logs_no_password(placement, host, tmp_path):
+def test_the_daemon_reads_a_database_that_starts_late(placement, host, tmp_path):
+    """nova's database starts after the daemon; the daemon then reads the database, and never logs its password."""
     with mariadbs.running(tmp_path / "mariadb") as server, proxied(("127.0.0.1", server.port), Weather.CLOSED) as proxy:
         url = server.create_database("nova_cell1")
         _fill(url, host)
@@ -250,6 +256,7 @@ def _fill(url: str, host: AgentHost) -> None:
 
 
 def test_an_unreadable_instance_row_is_reported_until_repaired(placement, host):
+    """An instance's flavor in nova's database is garbage; the daemon reports the instance until the row is repaired."""
     with host.rows() as connection:
         good = connection.execute(sqlalchemy.text("SELECT flavor FROM instance_extra")).scalar()
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid("i1")}, flavor="{")
@@ -267,7 +274,8 @@ def test_an_unreadable_instance_row_is_reported_until_repaired(placement, host):
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_the_agent_exits_with_78_if_the_compute_node_row_has_an_invalid_uuid(placement, host, daemon):
+def test_the_agent_exits_78_for_an_invalid_compute_node_uuid(placement, host, daemon):
+    """The host's compute_nodes row in nova's database has an invalid uuid; the agent prints it and exits with 78."""
     (host.folder / "compute_id").unlink()
     with host.rows() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, uuid="no-uuid")
@@ -279,7 +287,8 @@ def test_the_agent_exits_with_78_if_the_compute_node_row_has_an_invalid_uuid(pla
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_the_agent_exits_with_78_if_compute_id_file_and_node_row_are_lost(host, daemon):
+def test_the_agent_exits_78_if_its_node_uuid_is_lost(host, daemon):
+    """nova knows the host, and its compute_id file and compute_nodes row are gone: the agent exits with 78."""
     (host.folder / "compute_id").unlink()
     with host.rows() as connection:
         cell.remove_rows(connection, "compute_nodes", {"id": 1})
@@ -291,7 +300,8 @@ def test_the_agent_exits_with_78_if_compute_id_file_and_node_row_are_lost(host, 
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_the_agent_exits_with_78_if_state_dir_is_a_file(host, daemon):
+def test_the_agent_exits_78_if_state_dir_is_a_file(host, daemon):
+    """The path in [agent] state_dir is a file instead of a folder; the agent prints the option and exits with 78."""
     shutil.rmtree(host.folder / "state")
     (host.folder / "state").touch()
     ended = host.agent(*daemon)

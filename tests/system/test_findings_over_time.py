@@ -124,7 +124,8 @@ def made_host(folder: Path, url: str, more: Options | None = None) -> AgentHost:
 
 
 @pytest.mark.parametrize("fault", ["killed", "hung", "503", "401"])
-def test_findings_are_unknown_while_placement_fails_and_confirmed_afterwards(stage, fault):
+def test_findings_are_unknown_while_placement_fails(stage, fault):
+    """The daemon keeps its findings with state unknown while Placement fails, and confirms them again afterwards."""
     watcher = Watcher(stage.host, {id_: f["code"] for id_, f in stage.seen.items()}, stage.metrics)
     try:
         stage.lose(fault)
@@ -193,7 +194,7 @@ def states(report: dict[str, Any], of: str = "consumer-on-several-providers") ->
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
-def test_a_restarted_daemon_keeps_its_findings_and_does_not_log_them_as_new(spread, end):
+def test_a_restarted_daemon_does_not_log_old_findings_as_new(spread, end):
     with spread.daemon() as daemon:
         daemon.settled()
         until(lambda: states(daemon.audit_now()) == ["confirmed"] * CONSUMERS, PATIENCE_S, "25 confirmed findings")
@@ -224,7 +225,8 @@ def reported(daemon: Daemon) -> list[str]:
     return [record["message"] for record in daemon.records() if record["message"] in events]
 
 
-def test_a_restarted_daemon_keeps_its_findings_as_unknown_if_placement_is_down(spread):
+def test_a_restarted_daemon_keeps_findings_without_placement(spread):
+    """The daemon restarts while Placement is down; the report still lists the old findings, with state unknown."""
     with spread.daemon() as daemon:
         daemon.settled()
         until(lambda: states(daemon.audit_now()) == ["confirmed"] * CONSUMERS, PATIENCE_S, "25 confirmed findings")

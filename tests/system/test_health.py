@@ -41,8 +41,8 @@ def get(connection, path):
     return answer, body
 
 
-def test_the_daemon_answers_health_checks_on_a_unix_socket_and_a_tcp_port(agent):
-    """Placement is down: the third failed audit in a row turns the state from warn to fail; a reload clears it."""
+def test_the_daemon_answers_health_checks_by_http(agent):
+    """With [healthcheck] uri, the daemon serves /livez, /readyz and /health on a unix socket and on a TCP port."""
     port = free_port()
     uris = f"unix://{agent.folder}/run/health.sock, tcp://127.0.0.1:{port}"
     agent.configure(extra=f"debug = true\n[healthcheck]\nuri = {uris}\ncache_control = 7")
@@ -85,14 +85,16 @@ def test_the_daemon_answers_health_checks_on_a_unix_socket_and_a_tcp_port(agent)
 
 
 @pytest.mark.parametrize("uri", ["tcp://127.0.0.1", "unix://relative", "http://127.0.0.1:9199"])
-def test_a_malformed_health_address_ends_the_agent_with_exit_code_78(agent, uri):
+def test_a_malformed_health_address_ends_the_agent_with_78(agent, uri):
+    """[healthcheck] uri is malformed, such as a TCP address without a port; the agent exits with 78."""
     agent.configure(extra=f"[healthcheck]\nuri = {uri}")
     done = agent.once()
     assert done.returncode == 78
     assert f"[healthcheck] uri = {uri}" in done.stderr
 
 
-def test_a_health_address_in_use_causes_a_warning_and_the_daemon_continues(agent):
+def test_a_health_address_in_use_causes_a_warning(agent):
+    """Another process listens on the port in [healthcheck] uri; the daemon logs a warning and still audits."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         uri = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
         agent.configure(extra=f"debug = true\n[healthcheck]\nuri = {uri}")
@@ -102,7 +104,8 @@ def test_a_health_address_in_use_causes_a_warning_and_the_daemon_continues(agent
         agent.until_logged("audit done")
 
 
-def test_a_health_address_that_other_machines_can_reach_causes_a_notice(agent):
+def test_a_public_health_address_causes_a_notice(agent):
+    """Other machines can reach the address in [healthcheck] uri; the daemon logs that it has no TLS and no password."""
     agent.configure(extra=f"[healthcheck]\nuri = tcp://0.0.0.0:{free_port()}")
     agent.start("--no-publish")
     agent.until_logged("outcome changed")

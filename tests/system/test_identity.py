@@ -60,7 +60,8 @@ def assert_root_is(placement: Rest, host: AgentHost, uuid: str) -> None:
     assert placement.inventories(uuid)["VCPU"]["total"] == 4
 
 
-def test_the_root_provider_uuid_is_read_from_the_compute_id_file_of_nova(placement, host):
+def test_the_provider_uuid_comes_from_compute_id_of_nova(placement, host):
+    """The agent takes its provider's uuid from nova-compute's file compute_id, even if nova's database has another."""
     uuid = new_uuid()
     (host.folder / "nova-state").mkdir()
     (host.folder / "nova-state" / "compute_id").write_text(f"{uuid}\n")
@@ -71,7 +72,8 @@ def test_the_root_provider_uuid_is_read_from_the_compute_id_file_of_nova(placeme
     assert not own_file(host).exists()
 
 
-def test_the_provider_uuid_is_read_from_nova_if_the_compute_id_file_is_missing(placement, host):
+def test_without_compute_id_the_uuid_comes_from_the_database(placement, host):
+    """Without nova-compute's file compute_id, the agent takes its provider's uuid from nova's table compute_nodes."""
     uuid = new_uuid()
     rows = [
         row_of(host, new_uuid(), 1, hypervisor_hostname="old-name"),
@@ -87,7 +89,8 @@ def test_the_provider_uuid_is_read_from_nova_if_the_compute_id_file_is_missing(p
     assert "old-name" in str(orphans)
 
 
-def test_conflicting_compute_id_files_are_reported_with_exit_code_78(placement, host):
+def test_conflicting_compute_id_files_end_the_agent_with_78(placement, host):
+    """nova-compute's and the agent's compute_id files have different uuids; the agent prints both and exits with 78."""
     one, two = new_uuid(), new_uuid()
     (host.folder / "compute_id").write_text(one)
     own_file(host).write_text(two)
@@ -101,7 +104,8 @@ def test_conflicting_compute_id_files_are_reported_with_exit_code_78(placement, 
 
 
 @pytest.mark.parametrize("others", [0, 1], ids=["no row", "a row of another node"])
-def test_the_agent_exits_with_78_if_its_nova_service_has_no_compute_node_row(placement, host, others):
+def test_the_agent_exits_78_without_its_compute_node_row(placement, host, others):
+    """nova's database has a service of the host and no compute_nodes row for it; the agent exits with 78."""
     rows = [row_of(host, new_uuid(), 1, hypervisor_hostname="old-name")][:others]
     fill(host, SERVICE, *rows)
     with placement.watched() as seen:
@@ -116,7 +120,8 @@ def test_the_agent_exits_with_78_if_its_nova_service_has_no_compute_node_row(pla
 
 
 @pytest.mark.parametrize("state", ["sql", "none"])
-def test_a_new_provider_uuid_is_stored_before_the_first_placement_request(placement, host, state):
+def test_a_new_provider_uuid_is_stored_before_its_first_use(placement, host, state):
+    """On a new host, the agent writes its new uuid to the file compute_id before it sends any request to Placement."""
     connection = f"sqlite:///{host.cell_path}" if state == "sql" else None
     with gateway(placement.server.url) as between:
         host.placement_url = between.url
@@ -131,8 +136,8 @@ def test_a_new_provider_uuid_is_stored_before_the_first_placement_request(placem
 
 
 @pytest.mark.parametrize("dry", ["observer", "--no-publish"])
-def test_a_dry_run_and_an_agent_that_only_observes_store_no_compute_id(placement, host, dry):
-    """A dry run is one with ``--no-publish``."""
+def test_an_agent_that_only_reads_stores_no_compute_id(placement, host, dry):
+    """With --no-publish or [agent] role observer, the agent creates no compute_id file and sends only GETs."""
     arguments = ["--once"]
     if dry == "observer":
         host.configure({"agent": {"role": "observer"}})
@@ -147,7 +152,8 @@ def test_a_dry_run_and_an_agent_that_only_observes_store_no_compute_id(placement
     assert dry == "observer" or not (host.folder / "state").exists()
 
 
-def test_no_placement_request_is_sent_while_the_provider_uuid_is_unreadable(placement, host):
+def test_no_request_is_sent_without_a_provider_uuid(placement, host):
+    """While nova's database with the provider's uuid is unreadable, the agent sends Placement no request."""
     uuid = new_uuid()
     fill(host, row_of(host, uuid))
     away = host.cell_path.rename(host.cell_path.with_suffix(".away"))
@@ -165,7 +171,8 @@ def test_no_placement_request_is_sent_while_the_provider_uuid_is_unreadable(plac
     assert not own_file(host).exists()
 
 
-def test_the_agent_creates_no_provider_uuid_while_libvirt_is_down(placement, host):
+def test_the_agent_creates_no_uuid_while_libvirt_is_down(placement, host):
+    """libvirt is down on a new host; the agent creates no compute_id file and sends Placement no request."""
     host.configure({"libvirt": {"connection_uri": f"test://{host.folder}/absent.xml"}})
     with placement.watched() as seen:
         assert host.agent("--once").code == 2
@@ -174,8 +181,8 @@ def test_the_agent_creates_no_provider_uuid_while_libvirt_is_down(placement, hos
 
 
 @pytest.mark.parametrize("known", ["file", "no file"])
-def test_the_agent_writes_nothing_if_guests_exist_but_nova_database_is_empty(placement, host, known):
-    """The database is empty or was restored: nova-compute does not start, and the agent reports that and waits."""
+def test_an_empty_nova_database_stops_all_writes(placement, host, known):
+    """The host runs a guest of nova, and nova's database is empty; the agent reports it and writes nothing."""
     guest = domain_xml("instance-1", metadata=nova_metadata(1, 64, 0))
     (host.folder / "node.xml").write_text(node_xml(cpus=4, memory_mib=4096, domains=[guest]))
     uuid = new_uuid()

@@ -155,7 +155,8 @@ def assert_proper(daemon: Daemon) -> None:
     assert "Traceback" not in daemon.text()
 
 
-def test_each_change_on_the_host_or_in_placement_is_logged_exactly_once(stage):
+def test_each_change_of_the_host_is_logged_exactly_once(stage):
+    """A guest, a volume, the loss of libvirt and its return: the daemon logs each of them exactly once."""
     host, root = stage.host, stage.host.provider_uuid
     host.agent("--once")
     stage.placement.allocate({root: {"VCPU": 2, "MEMORY_MB": 256}}, DEFAULT_DOMAIN)
@@ -246,7 +247,8 @@ def _libvirt_is_back_without_the_guest(stage: Stage, root: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_logs_and_reports_contain_no_secret_even_at_debug_level(stage, form):
+def test_logs_and_reports_contain_no_secret(stage, form):
+    """Even with option debug, the log, the report and `stocktake config show` contain no Placement token."""
     loudest = {"debug": True, "use_json": form == "json", "default_log_levels": "keystoneauth=DEBUG,urllib3=DEBUG"}
     stage.host.configure({"DEFAULT": loudest})
     with stage.host.daemon() as daemon:

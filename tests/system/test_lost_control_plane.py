@@ -107,7 +107,8 @@ def settled(daemon: Daemon) -> dict:
 
 
 @pytest.mark.parametrize("name", ["conductor", "database", "broker"])
-def test_the_daemon_removes_no_allocation_while_the_control_plane_is_down(placement, conductor_cell, host, name):
+def test_no_allocation_is_removed_while_nova_is_down(placement, conductor_cell, host, name):
+    """While nova's database, nova-conductor or RabbitMQ is down, the daemon removes no leaked allocation."""
     part, leaked = Part(conductor_cell, name), uuid("gone")
     with host.daemon() as daemon:
         daemon.first_audit()
@@ -181,8 +182,8 @@ def holds(placement: Rest, consumer: str) -> dict[str, int]:
     return {name: amount for held in found.values() for name, amount in held["resources"].items()}
 
 
-def test_a_one_shot_run_exits_with_2_while_nova_conductor_is_down(placement, conductor_cell, host):
-    """One audit without a daemon names the dead conductor, treats its part as unknown and reports the rest."""
+def test_one_audit_exits_2_while_nova_conductor_is_down(placement, conductor_cell, host):
+    """`stocktake-agent --once` exits with 2 while nova-conductor is down, and removes no allocation."""
     until(lambda: host.agent("--once").code in {0, 3}, LOST_WAIT_S, "an audit that conductor answers in time")
     stranger = placement.allocate({host.provider_uuid: HELD}, new_uuid())
     part = Part(conductor_cell, "conductor")

@@ -36,7 +36,8 @@ def value(body, series):
     return float(found[0]) if found else None
 
 
-def test_the_daemon_provides_metrics_by_http_and_file_without_placement(agent):
+def test_the_daemon_provides_metrics_without_placement(agent):
+    """Placement is down; the daemon still provides its Prometheus metrics over HTTP and in a file."""
     port, folder = free_port(), agent.folder / "node"
     folder.mkdir()
     file = folder / "stocktake.prom"
@@ -84,7 +85,8 @@ def test_the_daemon_provides_metrics_by_http_and_file_without_placement(agent):
         ("uri = tcp://127.0.0.1", "a TCP address is a host and a port"),
     ],
 )
-def test_an_invalid_metrics_option_ends_the_agent_with_exit_code_78(agent, line, problem):
+def test_an_invalid_metrics_option_ends_the_agent_with_78(agent, line, problem):
+    """[metrics] textfile or uri is invalid; the agent prints the option and the problem, and exits with 78."""
     agent.configure(extra=f"[metrics]\n{line}")
     done = agent.once()
     assert done.returncode == 78
@@ -93,8 +95,8 @@ def test_an_invalid_metrics_option_ends_the_agent_with_exit_code_78(agent, line,
 
 
 @needs_mounts
-def test_node_exporter_reads_the_last_complete_metrics_file_if_the_disk_is_full(agent):
-    """The daemon logs the failure, and node_exporter serves the last complete file without a scrape error."""
+def test_a_full_disk_leaves_the_last_metrics_file_complete(agent):
+    """The daemon cannot write its metrics file on a full disk; node_exporter still reads the last complete file."""
     mounts = Mounts()
     folder, full = agent.folder / "node", agent.folder / "node" / "full"
     file, port = folder / "stocktake.prom", free_port()

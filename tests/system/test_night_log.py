@@ -277,32 +277,36 @@ def receive(stream: socket.socket, log: Path) -> None:
         r"^<4>.* audit running for_s=\d+ in=placement",
     ],
 )
-def test_the_log_contains_a_line_that_answers_each_question_of_an_operator(night, pattern):
+def test_the_log_answers_the_questions_of_an_operator(night, pattern):
+    """After a night with leaks, an outage and a reload, the log has a line for each question of the operator."""
     assert night.line(pattern)
 
 
-def test_every_log_line_of_the_daemon_starts_with_the_priority_of_its_log_level(night):
+def test_every_log_line_starts_with_its_priority(night):
+    """For systemd's journal, each log line starts with a priority such as <3>, which fits the line's log level."""
     for line in night.lines:
         assert re.match("<[2-7]>", line), line
         level = re.match(r"<(\d)>\S+ \S+ \d+ (DEBUG|INFO|WARNING|ERROR|CRITICAL) ", line)
         assert level is None or int(level.group(1)) == PREFIX[level.group(2)], line
 
 
-def test_each_log_line_has_at_most_1000_bytes_and_names_a_logger_of_the_agent(night):
+def test_each_log_line_has_at_most_1000_bytes(night):
     own = [line for line in night.lines if line not in night.report]
     for line in own:
         assert len(line.encode()) <= 1000, line
         assert re.search(r" (stocktake\.[a-z]+|agent\.[a-z_.]+) \[-\] ", line), line
 
 
-def test_the_sigusr2_report_is_in_systemds_journal_with_a_priority_on_each_line(night):
+def test_the_sigusr2_report_is_in_the_journal(night):
+    """After SIGUSR2, the journal has the daemon's report of its threads, configuration, findings and health."""
     report = "\n".join(night.report)
     for title in ("Threads", "Configuration", "Audit queue", "Live findings", "Health", "Counters"):
         assert f" {title} " in report
     assert "audit-worker" in report
 
 
-def test_the_reload_log_line_names_ten_changed_options_and_counts_the_rest(night):
+def test_the_reload_log_line_lists_ten_changed_options(night):
+    """After a reload, the daemon logs ten changed options and the number of the others, such as "and 3 more"."""
     line = night.line("configuration reloaded changed=.*and")
     changed = re.search(r'changed="([^"]*)"', line).group(1).split("; ")
     assert len(changed) == 11
