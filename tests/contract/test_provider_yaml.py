@@ -77,7 +77,7 @@ def test_deleting_provider_yaml_removes_its_inventory(host, placement):
 
 
 def test_an_invalid_provider_yaml_prevents_the_start(host):
-    """A provider.yaml has an unsupported schema_version; the agent prints file and line, and exits with 78."""
+    """A provider.yaml has an unsupported schema_version; the agent prints the line number and exits with 78."""
     (host.folder / "provider_config" / "site.yaml").write_text(FILE.replace("'1.0'", "'2.0'"))
     ended = host.agent("--once")
     assert ended.code == 78

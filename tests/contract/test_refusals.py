@@ -103,7 +103,7 @@ def of_the_child(report: AuditReport) -> list[SeenFinding]:
 
 
 def test_a_child_name_conflict_is_reported_until_resolved(placement, auditor):
-    """A provider with the name of a planned child provider exists; the agent reports it until it is deleted."""
+    """Another provider has a planned child provider's name; the agent reports that until the name is free."""
     stranger = placement.make_provider(auditor.child(SEV_CHILD))
     first = auditor.audit()
     assert (first.outcome, first.published) == (Outcome.PARTIAL, False)
@@ -144,7 +144,7 @@ def test_a_rival_writer_is_reported_despite_a_refused_write(placement, auditor):
 
 
 def test_traits_unknown_to_placement_are_not_sent_again(tmp_path):
-    """An older Placement does not know two traits; the agent reports them, and asks again only after a restart."""
+    """An older Placement does not know two traits; the agent reports them and does not send them again."""
     with running(tmp_path / "old") as old, auditing(tmp_path, old) as auditor:
         lacking = {"COMPUTE_IMAGE_TYPE_QCOW2", "HW_CPU_X86_AMD_SEV_ES"}
         with contextlib.closing(sqlite3.connect(tmp_path / "old" / "placement.sqlite")) as database:

@@ -292,7 +292,7 @@ def test_the_audit_after_a_reshape_adds_owner_traits(cards):
 
 
 def test_heal_prints_the_planned_reshape(cards):
-    """Before a reshape, `stocktake heal` prints the VGPU amounts of each provider and consumer before and after."""
+    """`stocktake heal` prints the VGPU amounts of each provider and consumer, as they are and as planned."""
     cards.scheduled()
     finding = cards.finding()
     plan = stocktake("--config-file", cards.agent.config_file, "heal", "--finding", finding)
@@ -509,7 +509,7 @@ def test_heal_detects_a_reshape_that_completes_late(cards):
 
 
 def test_a_failed_check_makes_the_reshape_result_unknown(cards):
-    """Placement's answer to a reshape is lost, and so is the check; the agent reports the result as unknown."""
+    """Placement's answer to a reshape is lost and the agent's check fails; the agent reports the result as unknown."""
     cards.scheduled()
     lost = []
 
@@ -786,8 +786,8 @@ def test_s125_heal_adds_a_missing_pci_device_to_an_allocation(cards):
     assert cards.held(cards.one) == before
 
 
-def test_s126_an_instance_without_allocations_gets_one_finding(cards):
-    """The agent reports allocation-missing, and not pci-allocation-missing as well."""
+def test_s126_no_allocation_is_reported_as_allocation_missing(cards):
+    """An instance without allocations gets the finding allocation-missing, and not pci-allocation-missing."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
     cards.agent.agent("--once")

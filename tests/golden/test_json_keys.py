@@ -88,7 +88,7 @@ def keys(folder: Path) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize("name", json.loads(LIST.read_text()))
 def test_json_documents_keep_their_guaranteed_keys(tmp_path, name):
-    """Other programs read the agent's JSON documents; each key in the reviewed list is still in its document."""
+    """Other programs read the agent's JSON documents, so each guaranteed key must stay in its document."""
     assert set(json.loads(LIST.read_text())[name]) - set(keys(tmp_path)[name]) == set()
 
 

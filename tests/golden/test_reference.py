@@ -127,7 +127,7 @@ def test_s112_a_disabled_cpu_flag_gets_no_trait(name, taken, tmp_path, monkeypat
 
 
 def test_s91_volumes_unknown_to_nova_raise_reserved_disk(tmp_path, monkeypatch):
-    """LVM volumes that are not nova's raise reserved of DISK_GB; the rest equals nova-compute's provider tree."""
+    """LVM volumes that nova does not know raise only the reserved amount of DISK_GB that the agent wants."""
     world = played("lvm_images", tmp_path, monkeypatch)
     known, seen = theirs(world.recording), ours(world.tree)
     (node,) = known

@@ -52,7 +52,7 @@ def test_nova_compute_was_recorded_in_each_configuration():
 
 
 def test_the_folder_of_recordings_has_only_listed_files():
-    """The recordings of a real nova-compute contain no file that is missing from their lists, and lack none."""
+    """The folder with the recordings of nova-compute contains all files that its lists contain, and no others."""
     named = {path for folder in RECORDINGS for path in _inputs(folder).values()}
     own = {folder / name for folder in RECORDINGS for name in ("meta.json", "nova.conf", "placement.json")}
     own |= {folder / "compute_node.json" for folder in RECORDINGS} | {FOLDER / "README.md"}

@@ -12,12 +12,12 @@ from tests.rigs.sample_config import ROOT, generate
 SAMPLE = ROOT / "etc/stocktake/stocktake.conf.sample"
 
 
-def test_the_sample_configuration_equals_the_output_of_its_generator(tmp_path):
+def test_the_sample_configuration_equals_its_generator_output(tmp_path):
     assert SAMPLE.read_text() == generate(tmp_path)
 
 
 def test_every_option_in_the_sample_configuration_is_accepted(tmp_path):
-    """The agent accepts stocktake.conf.sample with each option's comment sign removed."""
+    """The agent accepts stocktake.conf.sample after the options in it are uncommented."""
     text = re.sub(r"^#(\w+ =(?! <).*)$", r"\1", SAMPLE.read_text(), flags=re.MULTILINE)
     text = text.replace("nova_conf = /etc/nova/nova.conf", "nova_conf =")
     loaded = load([write(tmp_path, "stocktake.conf", text)])

@@ -151,7 +151,7 @@ def test_command_output_fits_the_terminal_width(name: str, width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
 def test_a_narrow_terminal_shows_a_mark_on_each_cut_word(name: str, width: int) -> None:
-    """On a narrow terminal, a printed word that was cut has a mark; only a uuid of 8 digits may lack the mark."""
+    """A printed word that was cut to fit the terminal has a mark, unless it is a uuid cut to 8 digits."""
     whole = set(drawn(SCREENS[name]).split())
     short = {uuid[:8] for word in whole for uuid in UUID.findall(word)}
     words = set(LEFT_OUT.sub("", drawn(SCREENS[name], Look(width=width))).split())

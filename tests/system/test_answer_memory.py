@@ -126,7 +126,7 @@ def worst(host: AgentHost, between: Gateway, hostile: Callable[[Asked], Answer |
 
 @pytest.mark.parametrize("case", BODIES)
 def test_large_placement_answers_keep_memory_within_150_mib(host, between, case):
-    """Placement answers with up to 16 MiB of many kinds; the daemon's peak memory stays at 150 MiB or less."""
+    """Placement sends answers of up to 16 MiB with extreme content; the daemon's peak memory is at most 150 MiB."""
     part, body = BODIES[case]
     answer = Answer(status=200, body=body())
     assert worst(host, between, of_part(f"/{part}", answer)) <= MOST_MIB

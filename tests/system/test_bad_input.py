@@ -188,7 +188,7 @@ def test_every_configuration_problem_is_reported_at_once(between, host):
 
 
 def test_an_invalid_provider_yaml_ends_the_agent_with_78(between, host):
-    """A provider.yaml has an unsupported schema_version; the agent prints file and line, and exits with 78."""
+    """A provider.yaml has an unsupported schema_version; the agent prints the line number and exits with 78."""
     folder = host.folder / "providers"
     folder.mkdir()
     (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")
@@ -324,7 +324,7 @@ def test_a_failed_source_leaves_placement_unchanged(placement, host, spoil):
     assert published(placement, host) == good
 
 
-def test_the_agent_exits_75_if_it_can_read_no_source(placement, between, host):
+def test_the_agent_exits_75_if_all_services_fail(placement, between, host):
     """libvirt, nova's database and Placement all fail; `stocktake-agent --once` exits with 75."""
     good = publish(placement, host)
     no_libvirt(host)

@@ -142,7 +142,7 @@ def test_a_role_observer_daemon_publishes_its_state(host, broker):
 
 
 def test_audits_continue_while_the_broker_is_down(host, broker, placement):
-    """RabbitMQ is killed; the daemon still publishes to Placement, and connects to RabbitMQ again after its restart."""
+    """The daemon publishes to Placement while RabbitMQ is down, and connects again when RabbitMQ is back."""
     with host.daemon() as daemon:
         daemon.first_audit()
         until(lambda: logged(daemon, events.ENDPOINT_UP), PATIENCE_S, "the endpoint")
@@ -310,7 +310,7 @@ def test_watch_prints_a_line_for_each_message_into_a_pipe(host):
 
 
 def test_watch_lists_silent_hosts_with_a_nova_service(host):
-    """`stocktake watch` lists each host that has a nova-compute service and sent no message, even a disabled one."""
+    """`stocktake watch` lists hosts that have a nova-compute service, even a disabled service, and sent no message."""
     with host.rows() as connection:
         for number, (name, disabled) in enumerate((("cmp-gone", False), ("cmp-disabled", True)), start=9001):
             service = Service(

@@ -288,7 +288,7 @@ def test_the_agent_exits_78_for_an_invalid_compute_node_uuid(placement, host, da
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
 def test_the_agent_exits_78_if_its_node_uuid_is_lost(host, daemon):
-    """nova knows the host, and its compute_id file and compute_nodes row are gone: the agent exits with 78."""
+    """The compute_id file and nova's compute_nodes row of a known host are gone; the agent exits with 78."""
     (host.folder / "compute_id").unlink()
     with host.rows() as connection:
         cell.remove_rows(connection, "compute_nodes", {"id": 1})

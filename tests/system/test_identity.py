@@ -105,7 +105,7 @@ def test_conflicting_compute_id_files_end_the_agent_with_78(placement, host):
 
 @pytest.mark.parametrize("others", [0, 1], ids=["no row", "a row of another node"])
 def test_the_agent_exits_78_without_its_compute_node_row(placement, host, others):
-    """nova's database has a service of the host and no compute_nodes row for it; the agent exits with 78."""
+    """nova's database has the host's service and lacks its compute_nodes row; the agent exits with 78."""
     rows = [row_of(host, new_uuid(), 1, hypervisor_hostname="old-name")][:others]
     fill(host, SERVICE, *rows)
     with placement.watched() as seen:

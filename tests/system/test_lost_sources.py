@@ -188,7 +188,7 @@ def plant_allocations(host: AgentHost, placement: Rest) -> None:
 
 @pytest.mark.parametrize("name", LOSSES + (MORE_LOSSES if os.environ.get("STOCKTAKE_LOST_SOURCES") == "all" else ()))
 def test_a_lost_source_makes_only_its_own_findings_unknown(stage, name, record_property):
-    """nova's database, libvirt or LVM is down; the daemon marks as unknown only the findings that rest on it."""
+    """nova's database, libvirt or LVM fails; only the findings that need the failed source become unknown."""
     source, lose, bring_back = stage.losses()[name]
     watcher = Watcher(stage.host, {id_: f["code"] for id_, f in stage.seen.items()}, stage.metrics)
     try:
