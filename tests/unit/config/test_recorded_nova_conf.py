@@ -16,13 +16,15 @@ def settings_of(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_the_agent_accepts_every_recorded_nova_conf_that_nova_compute_accepted(tmp_path, name):
+def test_the_agent_accepts_every_recorded_nova_conf(tmp_path, name):
+    """The agent reads each nova.conf that was recorded from a real nova-compute, without any change to the file."""
     settings = settings_of(tmp_path, name)
     assert settings.host == "cmp1.example.org"
     assert settings.instances_path == "/var/lib/nova/instances"
 
 
-def test_the_agent_reads_its_settings_from_captured_nova_conf_files(tmp_path):
+def test_the_agent_reads_its_settings_from_recorded_nova_conf(tmp_path):
+    """The agent takes settings such as virt_type and cpu_mode from nova.conf files of a real nova-compute."""
     assert settings_of(tmp_path, "huge_pages").reserved_huge_pages[0].count == 8
     assert len(settings_of(tmp_path, "pci_tagged").pci.specs) == 2
     assert settings_of(tmp_path, "virt_type_qemu").virt_type == "qemu"

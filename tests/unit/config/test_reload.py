@@ -11,7 +11,8 @@ from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_ours, write
 
 
-def test_reload_applies_mutable_options_and_keeps_immutable_options(tmp_path):
+def test_a_reload_changes_only_mutable_options(tmp_path):
+    """A reload applies the new interval, keeps the old [DEFAULT] host, and reports that host needs a restart."""
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\nhost = a\n")
     write(tmp_path, "stocktake.conf", ALONE + "[DEFAULT]\nupdate_resources_interval = 9\nhost = b\ndebug = true\n")
     reloaded = reload(running)
@@ -22,7 +23,8 @@ def test_reload_applies_mutable_options_and_keeps_immutable_options(tmp_path):
     assert agent_options_from(running).interval_s == 5.0
 
 
-def test_an_immutable_option_needs_no_restart_after_it_is_changed_back(tmp_path):
+def test_an_option_that_is_changed_back_needs_no_restart(tmp_path):
+    """A reload asks for a restart while [lvm] deadline differs in the file. It stops once the old value is back."""
     running = load_ours(tmp_path, ALONE + "[lvm]\ndeadline = 5\n")
     write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 6\n")
     once = reload(running)
@@ -38,7 +40,8 @@ def test_an_unchanged_configuration_needs_no_restart(tmp_path):
     assert needs_restart(running, reload(running)) == ()
 
 
-def test_a_reload_lists_each_changed_option_with_its_old_and_new_value(tmp_path):
+def test_a_reload_lists_old_and_new_values_of_options(tmp_path):
+    """A reload lists each option that it changes as `old -> new`, such as `[agent] confirm_audits: 5 -> 2`."""
     running = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits = 5\n[heal]\nenabled = true\n")
     new = "[heal]\nmin_age = 60\nenabled = true\n[lvm]\ndeadline = 6\n[DEFAULT]\nupdate_resources_interval = -1\n"
     write(tmp_path, "stocktake.conf", ALONE + new)
@@ -49,12 +52,13 @@ def test_a_reload_lists_each_changed_option_with_its_old_and_new_value(tmp_path)
     )
 
 
-def test_a_reload_of_an_unchanged_configuration_reports_no_changes(tmp_path):
+def test_a_reload_of_an_unchanged_file_reports_no_changes(tmp_path):
     running = load_ours(tmp_path, ALONE)
     assert changes(running, reload(running)) == ()
 
 
-def test_the_list_of_changed_options_masks_secrets_and_cuts_long_values(tmp_path):
+def test_a_reload_masks_secrets_and_cuts_long_values(tmp_path):
+    """In the list of changed options, a secret is shown as *** and a long value is cut after 40 characters."""
     running = load_ours(tmp_path, ALONE)
     secret = cfg.StrOpt("phrase", secret=True, mutable=True, default="hunter1")
     names = cfg.ListOpt("names", mutable=True, default=["a"])
@@ -78,7 +82,8 @@ def with_options(loaded, *options):
     "bad",
     ["[DEFAULT]\nupdate_resources_interval = soon\n", "[agent]\nrol = x\n", "[broken\n"],
 )
-def test_reload_rejects_an_invalid_file_and_keeps_the_running_values(tmp_path, bad):
+def test_a_reload_rejects_an_invalid_file(tmp_path, bad):
+    """A reload refuses a file with a bad value, an unknown option or a syntax error. The running values stay."""
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\n")
     before = running.rows()
     write(tmp_path, "stocktake.conf", ALONE + bad)
@@ -87,13 +92,14 @@ def test_reload_rejects_an_invalid_file_and_keeps_the_running_values(tmp_path, b
     assert running.rows() == before
 
 
-def test_reload_resets_a_removed_option_to_its_default(tmp_path):
+def test_a_reload_resets_a_removed_option_to_its_default(tmp_path):
     running = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits = 5\n")
     write(tmp_path, "stocktake.conf", ALONE)
     assert settings_from(reload(running)).confirm_audits == 2
 
 
-def test_reload_keeps_the_old_auth_type_and_credentials_if_auth_type_changes(tmp_path):
+def test_a_reload_keeps_the_old_placement_credentials(tmp_path):
+    """If [placement] auth_type changes in the file, the agent keeps the old auth_type and token until a restart."""
     token = ALONE.replace("auth_type = none", "auth_type = admin_token\ntoken = a$$b\nendpoint = http://p")
     running = load_ours(tmp_path, token)
     write(tmp_path, "stocktake.conf", ALONE)
@@ -107,14 +113,15 @@ def test_reload_keeps_the_old_auth_type_and_credentials_if_auth_type_changes(tmp
     }
 
 
-def test_reload_rejects_a_missing_configuration_file(tmp_path):
+def test_a_reload_rejects_a_missing_configuration_file(tmp_path):
     running = load_ours(tmp_path, ALONE)
     (tmp_path / "stocktake.conf").unlink()
     with pytest.raises(ConfigError, match="there is no such file"):
         reload(running)
 
 
-def test_removed_image_storage_options_stay_in_force_until_a_restart(tmp_path):
+def test_removed_images_type_stays_in_force_until_a_restart(tmp_path):
+    """If [libvirt] images_type and images_volume_group leave the file, a reload keeps their old values."""
     running = load_ours(tmp_path, ALONE + "[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n")
     write(tmp_path, "stocktake.conf", ALONE)
     reloaded = reload(running)
@@ -122,7 +129,8 @@ def test_removed_image_storage_options_stay_in_force_until_a_restart(tmp_path):
     assert needs_restart(running, reloaded) == ("[libvirt] images_type", "[libvirt] images_volume_group")
 
 
-def test_the_agent_still_knows_which_file_set_each_option_after_a_reload(tmp_path):
+def test_a_reload_keeps_the_file_path_of_each_option(tmp_path):
+    """After a reload the agent still knows the configuration file that each option's value comes from."""
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = a\n")
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = 4\n")
     reloaded = reload(running)
@@ -130,7 +138,8 @@ def test_the_agent_still_knows_which_file_set_each_option_after_a_reload(tmp_pat
     assert reloaded.origin("agent", "confirm_audits") == path
 
 
-def test_reload_rejects_swtpm_enabled_if_the_running_virt_type_is_lxc(tmp_path):
+def test_a_reload_rejects_swtpm_enabled_with_virt_type_lxc(tmp_path):
+    """A reload fails if the file now has swtpm_enabled = true while the agent still runs with virt_type = lxc."""
     running = load_ours(tmp_path, ALONE + "[libvirt]\nvirt_type = lxc\n")
     write(
         tmp_path, "stocktake.conf", ALONE + "[libvirt]\nswtpm_enabled = true\nswtpm_user = root\nswtpm_group = root\n"
@@ -139,7 +148,8 @@ def test_reload_rejects_swtpm_enabled_if_the_running_virt_type_is_lxc(tmp_path):
         reload(running)
 
 
-def test_reload_applies_new_reserved_huge_pages_but_keeps_the_old_device_spec(tmp_path):
+def test_a_reload_applies_new_reserved_huge_pages(tmp_path):
+    """The agent uses a new reserved_huge_pages at once, and keeps the old [pci] device_spec until a restart."""
     pages = "[DEFAULT]\nreserved_huge_pages = node:0,size:4,count:1\n"
     spec = '[pci]\ndevice_spec = {"vendor_id": "8086"}\n'
     running = load_ours(tmp_path, ALONE + pages + spec)
@@ -151,7 +161,8 @@ def test_reload_applies_new_reserved_huge_pages_but_keeps_the_old_device_spec(tm
     assert settings_from(reload(running)).reserved_huge_pages == ()
 
 
-def test_reload_reads_the_provider_yaml_files_again(tmp_path):
+def test_a_reload_reads_the_provider_yaml_files_again(tmp_path):
+    """A reload reads the YAML files of provider_config_location again, and fails if one of them is invalid."""
     folder = tmp_path / "providers"
     folder.mkdir()
     running = load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {folder}\n")

@@ -25,11 +25,13 @@ LIST = "must be a comma-separated list, each item"
         (types.String(), None),
     ],
 )  # fmt: skip
-def test_the_hint_about_an_option_describes_the_values_that_its_type_accepts(kind, said):
+def test_a_hint_describes_the_values_an_option_accepts(kind, said):
+    """For a wrong option value, the hint says what is accepted, such as "must be a whole number, at least 1"."""
     assert wanted(kind) == said
 
 
 def test_every_option_type_that_can_reject_a_value_has_a_hint():
+    """Only option types that accept any text have no hint for the operator about the accepted values."""
     # Types that accept any text have no hint; every other type of the agent's options has one.
     kinds = (opt.type for _, opt in registered_opts() if wanted(opt.type) is None)
     silent = {kind if isinstance(kind, type) else type(kind) for kind in kinds}

@@ -96,7 +96,8 @@ class QueueMachine(RuleBasedStateMachine):
 TestQueueLaw = QueueMachine.TestCase
 
 
-def test_a_burst_of_requests_causes_one_audit_shortly_after_the_last_request(queue, clock):
+def test_a_burst_of_requests_causes_one_audit(queue, clock):
+    """Five audit requests in half a second cause a single audit, which starts shortly after the last request."""
     for _ in range(5):
         queue.request("domain: started")
         clock.now += 0.1
@@ -106,7 +107,8 @@ def test_a_burst_of_requests_causes_one_audit_shortly_after_the_last_request(que
     assert queue.take(0) is None
 
 
-def test_a_stream_of_requests_delays_an_audit_by_at_most_the_maximum_wait(queue, clock):
+def test_steady_requests_cannot_postpone_an_audit_for_ever(queue, clock):
+    """Audit requests arrive every 0.1 s without a pause; an audit still starts after the maximum wait of 1 s."""
     taken = []
     for _ in range(30):
         queue.request("domain: started")
@@ -116,13 +118,14 @@ def test_a_stream_of_requests_delays_an_audit_by_at_most_the_maximum_wait(queue,
     assert taken[9] == ("domain: started",)
 
 
-def test_an_audit_for_an_operator_also_serves_the_queued_requests_at_once(queue):
+def test_an_operator_request_takes_queued_requests_along(queue):
+    """An operator's request starts an audit at once, and the audit also serves the requests already queued."""
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")
 
 
-def test_requests_during_an_audit_cause_a_single_further_audit(queue, clock):
+def test_requests_during_an_audit_cause_one_further_audit(queue, clock):
     queue.request_now("start-up")
     assert queue.take(0) == ("start-up",)
     for _ in range(100):
@@ -132,7 +135,8 @@ def test_requests_during_an_audit_cause_a_single_further_audit(queue, clock):
     assert queue.take(0) is None
 
 
-def test_the_audit_queue_limits_the_number_and_length_of_audit_reasons(queue, clock):
+def test_the_audit_queue_limits_the_stored_reasons(queue, clock):
+    """The queue stores a reason for each audit request, and limits the number and the length of the reasons."""
     for number in range(10_000):
         queue.request(f"domain: {number} {'x' * 1000}")
         queue.request(f"kind{number}: once")
@@ -144,7 +148,8 @@ def test_the_audit_queue_limits_the_number_and_length_of_audit_reasons(queue, cl
     assert max(map(len, taken)) <= 250
 
 
-def test_new_delays_of_the_audit_queue_also_apply_to_requests_already_in_it(queue, clock):
+def test_new_delays_apply_to_requests_already_queued(queue, clock):
+    """When the delays of the audit queue change, the new delays also apply to the requests that are already waiting."""
     queue.request("domain: started")
     queue.pace(Pacing(settle_s=30.0, cap_s=60.0))
     clock.now += 29
@@ -153,7 +158,8 @@ def test_new_delays_of_the_audit_queue_also_apply_to_requests_already_in_it(queu
     assert queue.take(0) == ("domain: started",)
 
 
-def test_closing_the_queue_wakes_the_worker_and_later_requests_are_ignored(queue):
+def test_closing_the_queue_wakes_the_waiting_worker(queue):
+    """A worker that waits for an audit request returns when the queue is closed, and later requests are ignored."""
     real = AuditQueue(Pacing())
     answers = []
     worker = threading.Thread(target=lambda: answers.append(real.take(60)))
@@ -167,7 +173,8 @@ def test_closing_the_queue_wakes_the_worker_and_later_requests_are_ignored(queue
     assert real.waiting == ()
 
 
-def test_the_audit_queue_keeps_every_reason_given_by_concurrent_threads():
+def test_the_audit_queue_loses_no_reason_of_parallel_threads():
+    """Six threads request audits at the same time, and the worker receives the reason of every request."""
     queue = AuditQueue(Pacing(settle_s=0.0, cap_s=0.0))
     taken: set[str] = set()
 
@@ -191,7 +198,8 @@ def test_the_audit_queue_keeps_every_reason_given_by_concurrent_threads():
     assert taken == {f"k{kind}: {n}" for kind in range(6) for n in range(5)}
 
 
-def test_taking_a_request_from_the_queue_waits_until_the_request_is_due():
+def test_the_worker_waits_until_an_audit_request_is_due():
+    """The worker that takes an audit request from the queue waits until the request's short delay has passed."""
     queue = AuditQueue(Pacing(settle_s=0.1, cap_s=60.0))
     asked_at = time.monotonic()
     queue.request("domain: started")
@@ -199,7 +207,8 @@ def test_taking_a_request_from_the_queue_waits_until_the_request_is_due():
     assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
-def test_a_queue_on_hold_collects_requests_until_the_queue_is_released(queue, clock):
+def test_a_queue_on_hold_only_collects_requests(queue, clock):
+    """While the audit queue is on hold no audit starts; its release hands all collected requests to one audit."""
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_in_turn("interval")
@@ -210,7 +219,8 @@ def test_a_queue_on_hold_collects_requests_until_the_queue_is_released(queue, cl
     assert queue.take(0) == ("interval", "libvirt: connected", "start-up")
 
 
-def test_a_request_by_an_operator_is_due_at_once_even_if_the_queue_is_on_hold(queue, clock):
+def test_an_operator_request_ignores_a_hold_of_the_queue(queue, clock):
+    """An operator's request starts an audit at once even while the audit queue is on hold at start-up."""
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_now("signal: USR1")
@@ -223,7 +233,8 @@ def test_a_request_by_an_operator_is_due_at_once_even_if_the_queue_is_on_hold(qu
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_audits_for_libvirt_events_wait_briefly_but_interval_audits_do_not(queue, clock):
+def test_interval_audits_start_without_a_delay(queue, clock):
+    """An audit for a libvirt event waits briefly for further events; an interval audit starts at once."""
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)
@@ -235,7 +246,8 @@ def test_audits_for_libvirt_events_wait_briefly_but_interval_audits_do_not(queue
     assert queue.take(0) == ("interval",)
 
 
-def test_rpc_requests_after_a_recent_rpc_audit_share_one_delayed_audit(queue, clock):
+def test_rpc_requests_soon_after_an_rpc_audit_share_one_audit(queue, clock):
+    """3 s after an audit by RPC, 500 further RPC requests cause a single audit, which starts 7 s later."""
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3
@@ -246,7 +258,8 @@ def test_rpc_requests_after_a_recent_rpc_audit_share_one_delayed_audit(queue, cl
     assert queue.take(0) is None
 
 
-def test_a_waiting_rpc_request_is_served_by_the_next_audit_of_any_kind(queue, clock):
+def test_the_next_audit_of_any_kind_serves_a_waiting_rpc_request(queue, clock):
+    """An RPC request for an audit that has to wait is served by an earlier audit for a libvirt event or an operator."""
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -259,7 +272,11 @@ def test_a_waiting_rpc_request_is_served_by_the_next_audit_of_any_kind(queue, cl
     assert queue.take(0) == ("operator", "rpc")
 
 
-def test_a_waiting_rpc_audit_starts_at_once_if_the_minimum_pause_is_reduced(queue):
+def test_a_shorter_minimum_pause_starts_a_waiting_rpc_audit(queue):
+    """An RPC request waits for the minimum pause between RPC audits.
+
+    If the pause becomes 0, the audit starts at once.
+    """
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -267,7 +284,7 @@ def test_a_waiting_rpc_audit_starts_at_once_if_the_minimum_pause_is_reduced(queu
     assert queue.take(0) == ("rpc",)
 
 
-def test_an_audit_request_by_rpc_is_not_scheduled_after_the_queue_was_closed(queue):
+def test_a_closed_queue_schedules_no_rpc_audit(queue):
     queue.request_by_peer("rpc")
     queue.close()
     assert queue.waiting == ()
@@ -275,7 +292,8 @@ def test_an_audit_request_by_rpc_is_not_scheduled_after_the_queue_was_closed(que
 
 
 @given(st.lists(st.tuples(st.sampled_from(["peer", "event", "operator"]), st.floats(0, 20)), max_size=40))
-def test_an_rpc_audit_starts_no_later_than_the_caller_was_told(steps):
+def test_an_rpc_audit_starts_no_later_than_its_caller_was_told(steps):
+    """The answer to an RPC request says when the audit starts, and the audit starts no later than that."""
     clock = Clock()
     queue = AuditQueue(Pacing(settle_s=SETTLE_S, cap_s=CAP_S), clock)
     alone, promised = [], None
