@@ -32,11 +32,13 @@ def miss(reader, gate):
 
 
 def test_every_call_runs_on_the_same_reader_thread(reader):
+    """All reads of one source, here the disk, run one after the other on one thread of the agent."""
     names = {reader.call(lambda: threading.current_thread().name, Deadline.after(60)) for _ in range(3)}
     assert names == {"reader-disk"}
 
 
-def test_an_exception_of_a_call_is_raised_and_resets_the_timeout_count(reader, gate):
+def test_an_exception_resets_the_count_of_timeouts(reader, gate):
+    """An exception inside a read reaches the caller and resets the count of timeouts, as the source has answered."""
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")
@@ -52,11 +54,12 @@ def reader_is_free(reader):
         return False
 
 
-def test_a_timeout_error_names_the_source_and_the_deadline(reader, gate):
+def test_a_timeout_error_shows_the_source_and_the_deadline(reader, gate):
+    """If a read hangs, the error message contains the source and the time limit: "disk: no answer within 0.02 s"."""
     assert miss(reader, gate) == "disk: no answer within 0.02 s"
 
 
-def test_a_second_call_is_rejected_while_the_first_call_hangs(reader, gate):
+def test_a_second_read_is_rejected_while_the_first_hangs(reader, gate):
     started = []
     miss(reader, gate)
     with pytest.raises(SourceUnavailable):
@@ -64,28 +67,31 @@ def test_a_second_call_is_rejected_while_the_first_call_hangs(reader, gate):
     assert (started, reader.misses) == ([], 2)
 
 
-def test_all_timeout_errors_of_one_hung_call_have_the_same_message(reader, gate):
-    """A finding is confirmed only if its text is equal in two audits."""
+def test_all_timeout_errors_of_a_hung_read_are_equal(reader, gate):
+    """Each attempt during a hung read gives the same message, because a finding needs equal text in two audits."""
     said = {miss(reader, gate), miss(reader, gate)}
     with pytest.raises(SourceUnavailable) as raised:
         reader.call(gate.wait, Deadline.after(60))
     assert said | {str(raised.value)} == {"disk: no answer within 0.02 s"}
 
 
-def test_a_timeout_error_states_the_whole_time_that_was_allowed(reader, gate):
+def test_a_timeout_error_shows_the_whole_allowed_time(reader, gate):
+    """A read with a limit of 5 s starts late and times out; the error says 5 s, not the short rest."""
     begun = Deadline(at=Deadline.after(0.02).at, allowed_s=5.0)
     with pytest.raises(SourceUnavailable, match=r"no answer within 5 s"):
         reader.call(gate.wait, begun)
 
 
-def test_the_reader_works_again_after_the_hung_call_returns(reader, gate):
+def test_the_reader_recovers_after_a_hung_read_returns(reader, gate):
+    """After a hung read has returned, the next read on the same thread succeeds and the count of timeouts is 0."""
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")
     assert (reader.call(lambda: 42, Deadline.after(60)), reader.misses) == (42, 0)
 
 
-def test_a_call_never_receives_the_late_result_of_an_earlier_call(reader, gate):
+def test_a_read_never_receives_the_result_of_an_earlier_read(reader, gate):
+    """A hung read returns long after its deadline; the late result is dropped and not given to the next read."""
     with pytest.raises(SourceUnavailable):
         reader.call(lambda: gate.wait() and "late", Deadline.after(0.02))
     gate.set()
@@ -93,8 +99,8 @@ def test_a_call_never_receives_the_late_result_of_an_earlier_call(reader, gate):
     assert reader.call(lambda: "own", Deadline.after(60)) == "own"
 
 
-def test_a_call_runs_with_the_context_variables_of_its_caller(reader):
-    """The lines that the call logs have the audit's id."""
+def test_a_read_runs_with_the_context_variables_of_its_caller(reader):
+    """A read runs on another thread with the context variables of its caller, so its log lines have the audit's ID."""
     audit = contextvars.ContextVar("audit")
     audit.set("a1")
     assert reader.call(audit.get, Deadline.after(60)) == "a1"
@@ -102,7 +108,8 @@ def test_a_call_runs_with_the_context_variables_of_its_caller(reader):
     assert reader.call(audit.get, Deadline.after(60)) == "a2"
 
 
-def test_stopping_the_reader_ends_its_thread_and_rejects_further_calls(reader):
+def test_a_stopped_reader_thread_rejects_further_reads(reader):
+    """After the reader is stopped, its thread has ended, and a further read fails with the error "stopped"."""
     thread = reader.call(threading.current_thread, Deadline.after(60))
     assert reader.stop()
     assert not thread.is_alive()
@@ -110,7 +117,8 @@ def test_stopping_the_reader_ends_its_thread_and_rejects_further_calls(reader):
         reader.call(lambda: 1, Deadline.after(60))
 
 
-def test_stopping_the_reader_returns_false_at_once_while_a_call_hangs(reader, gate):
+def test_stopping_the_reader_does_not_wait_for_a_hung_read(reader, gate):
+    """The function stop() returns false at once while a read hangs, because the hung thread cannot be ended."""
     miss(reader, gate)
     done = threading.Event()
     ended = []

@@ -8,13 +8,15 @@ from agent.demo.interruptions import ENDINGS, Interrupted, Interruptions
 
 
 @pytest.mark.parametrize("number", ENDINGS)
-def test_a_signal_inside_an_interruptible_block_raises_interrupted_at_once(number):
+def test_a_signal_interrupts_the_demo_where_this_is_allowed(number):
+    """A signal such as Ctrl-C during a part of the demo that may be interrupted ends that part at once."""
     with Interruptions() as interruptions, pytest.raises(Interrupted) as raised, interruptions.allowed():
         signal.raise_signal(number)
     assert raised.value.number == number
 
 
-def test_a_signal_outside_interruptible_blocks_takes_effect_in_the_next_block():
+def test_a_signal_during_the_set_up_of_the_demo_waits():
+    """A signal during the set-up of the demo takes effect at the next point where an interruption is allowed."""
     with Interruptions() as interruptions:
         signal.raise_signal(signal.SIGTERM)
         made = "whole"
@@ -24,6 +26,7 @@ def test_a_signal_outside_interruptible_blocks_takes_effect_in_the_next_block():
 
 
 def test_a_second_signal_does_not_interrupt_the_clean_up():
+    """After a first signal the demo cleans up, and a second signal such as Ctrl-C does not stop the clean-up."""
     cleaned = []
     with Interruptions() as interruptions:
         with pytest.raises(Interrupted), interruptions.allowed():
@@ -40,7 +43,8 @@ def made_then_cleaned(cleaned):
         cleaned.append("whole")
 
 
-def test_a_signal_still_interrupts_the_demo_after_a_nested_with_block_ends():
+def test_a_nested_block_leaves_the_demo_interruptible():
+    """After a nested `with` block for interruptions ends, a signal still ends the outer part of the demo."""
     with Interruptions() as interruptions, pytest.raises(Interrupted), interruptions.allowed():
         raised_after_an_inner_block(interruptions)
 
@@ -51,7 +55,8 @@ def raised_after_an_inner_block(interruptions):
     signal.raise_signal(signal.SIGTERM)
 
 
-def test_the_demo_restores_signal_handlers_and_keeps_ignored_signals_ignored():
+def test_the_demo_restores_the_signal_handlers():
+    """The demo restores the signal handlers at its end, and never reacts to a signal that was ignored before."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         of_int = signal.getsignal(signal.SIGINT)

@@ -55,7 +55,8 @@ def third(answer):
     return stories(seen)[2]
 
 
-def test_the_third_story_of_the_demo_quotes_the_answer_of_the_why_command():
+def test_story_3_of_the_demo_quotes_stocktake_why():
+    """Story 3 of the demo asks for a server that is too large, and quotes the reason that `stocktake why` gives."""
     story = told()
     assert story.shown
     assert (
@@ -68,10 +69,12 @@ def test_the_third_story_of_the_demo_quotes_the_answer_of_the_why_command():
 @pytest.mark.parametrize(
     "changes", [{"constraint": Constraint.CAPACITY}, {"available": 192}, {"wanted": 65}], ids=["other", "room", "asked"]
 )
-def test_the_demo_marks_story_3_as_not_shown_if_its_result_is_unexpected(changes):
+def test_story_3_is_not_shown_for_an_unexpected_answer(changes):
+    """Story 3 of the demo is marked as not shown if `stocktake why` gives another reason or other numbers."""
     assert not told(**changes).shown
 
 
 @pytest.mark.parametrize("answer", [None, TreeAnswer(root_uuid="u", root_name="h")], ids=["no tree", "fits"])
-def test_the_demo_does_not_mark_story_3_as_shown_without_an_obstacle(answer):
+def test_story_3_is_not_shown_without_an_obstacle(answer):
+    """Story 3 of the demo is marked as not shown if `stocktake why` finds no reason against the server."""
     assert not third(answer).shown
