@@ -18,13 +18,18 @@ def listener(request, tmp_path):
         yield server, address
 
 
-def test_all_variables_of_a_systemd_notification_are_sent_in_one_datagram(listener):
+def test_a_systemd_notification_is_sent_as_one_datagram(listener):
+    """The agent sends READY=1 and STATUS=...
+
+    to systemd in a single datagram, and replaces line breaks in the status by spaces.
+    """
     server, address = listener
     Notifier(address, None).send("READY=1", "STATUS=two\nlines")
     assert server.recv(1000) == b"READY=1\nSTATUS=two lines"
 
 
-def test_systemd_notify_variables_are_read_and_removed_from_the_environment():
+def test_systemd_variables_are_removed_from_the_environment():
+    """The agent reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, and removes them from its environment."""
     environment = {"NOTIFY_SOCKET": "@x", "WATCHDOG_USEC": "30000000", "WATCHDOG_PID": "7", "PATH": "/bin"}
     notifier = notifier_from(environment, 7)
     assert notifier == Notifier("@x", 30.0)
@@ -40,10 +45,12 @@ def test_systemd_notify_variables_are_read_and_removed_from_the_environment():
         {"WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "8"},
     ],
 )
-def test_a_watchdog_variable_is_ignored_if_it_is_invalid_or_for_another_process(environment):
+def test_an_invalid_watchdog_variable_is_ignored(environment):
+    """The agent ignores WATCHDOG_USEC if the value is missing, zero, no number or meant for another process."""
     assert notifier_from(environment, 7) == Notifier(None, None)
 
 
-def test_sending_a_systemd_notification_without_a_socket_raises_no_error(tmp_path):
+def test_a_missing_systemd_socket_raises_no_error(tmp_path):
+    """The agent goes on without an error if the notification socket of systemd is gone or was never given."""
     Notifier(str(tmp_path / "gone"), None).send("READY=1")
     Notifier(None, None).send("READY=1")

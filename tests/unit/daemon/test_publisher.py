@@ -20,7 +20,11 @@ class Configured:
     summary_interval_s = 3600.0
 
 
-def test_a_failed_write_of_the_report_is_logged_only_when_the_error_changes(caplog):
+def test_a_failed_report_write_is_logged_once_for_each_error(caplog):
+    """The agent cannot write its report file.
+
+    A warning is logged when the error is new or has changed, not at each audit.
+    """
     problems = ["full", "full", "gone", None, "gone"]
     told = []
 
@@ -36,7 +40,8 @@ def test_a_failed_write_of_the_report_is_logged_only_when_the_error_changes(capl
     assert len(told) == len(problems)
 
 
-def test_a_repeated_exception_is_logged_at_its_1st_2nd_4th_and_8th_occurrence(caplog):
+def test_a_repeated_exception_is_logged_less_and_less_often(caplog):
+    """An exception that a bug raises at every audit is logged at its 1st, 2nd, 4th and 8th occurrence."""
     desk = ReportDesk(lambda _report: None, lambda _status: None)
 
     def crash(divisor):
@@ -53,6 +58,7 @@ def test_a_repeated_exception_is_logged_at_its_1st_2nd_4th_and_8th_occurrence(ca
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_the_systemd_status_shows_the_audit_result_and_the_unreadable_sources(outcome):
+def test_the_systemd_status_shows_the_audit_result(outcome):
+    """The status line for systemd shows the result of the last audit and the sources that were not read."""
     line = status_line(AuditReport(**{name: getattr(REPORT, name) for name in REPORT.__slots__} | {"outcome": outcome}))
     assert line == f"audit of 2026-01-01T00:00:00.000Z: {outcome.value}, 0 findings, sources not read: libvirt"

@@ -91,7 +91,8 @@ def of_events(asked: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
     return [reasons for reasons in asked if any(reason.startswith("libvirt") for reason in reasons)]
 
 
-def test_over_100_events_during_a_placement_outage_cause_only_a_few_audits(living, monkeypatch):
+def test_many_events_during_a_placement_outage_cause_few_audits(living, monkeypatch):
+    """While Placement is down, over 100 libvirt events cause at most about one audit every two seconds."""
     monkeypatch.setattr(workers, "TAKE_S", 0.01)
     waiting, live = living
     outage = Outage()
@@ -106,7 +107,8 @@ def test_over_100_events_during_a_placement_outage_cause_only_a_few_audits(livin
     assert len(told) <= 1 + lasted_s / 2, "one that had gathered when it began, one every two seconds"
 
 
-def test_an_operator_request_during_an_outage_causes_an_audit_at_once(living, monkeypatch):
+def test_an_operator_request_during_an_outage_starts_an_audit(living, monkeypatch):
+    """While Placement is down, events wait longer before an audit; an operator's signal still starts one at once."""
     # Retries come soon; events during the outage would gather for half a minute.
     monkeypatch.setattr(workers, "retry_delay", lambda _failures: 0.1)
     monkeypatch.setattr(workers, "RETRY_FIRST_S", workers.GATHER_CAP_S)
@@ -122,7 +124,8 @@ def test_an_operator_request_during_an_outage_causes_an_audit_at_once(living, mo
     until(lambda: outage.asked[-1] == ("libvirt: after",), 20, "events are as quick as before the outage")
 
 
-def test_events_during_an_outage_do_not_hasten_the_retry_of_placement(living):
+def test_events_do_not_make_the_retry_of_placement_earlier(living):
+    """While Placement is down, audits for libvirt events leave Placement out until the scheduled retry is due."""
     waiting, live = living
     outage = Outage(hold_s=3.5)
     live(outage)
@@ -137,7 +140,8 @@ def test_events_during_an_outage_do_not_hasten_the_retry_of_placement(living):
     assert "retry" in outage.asked[1]
 
 
-def test_an_audit_during_an_outage_hands_its_memory_to_the_next_audit(living):
+def test_an_audit_during_an_outage_keeps_its_memory(living):
+    """What an audit remembers while Placement is down, such as the node's name, is passed on to the next audit."""
     waiting, live = living
     seen: list[AuditMemory] = []
     kept = AuditMemory(node_name="cmp1")
@@ -154,7 +158,8 @@ def test_an_audit_during_an_outage_hands_its_memory_to_the_next_audit(living):
 
 
 @pytest.mark.parametrize("identity", [None, Identity(uuid="u", origin="/x/compute_id")], ids=["unknown", "known"])
-def test_a_worker_survives_an_unreadable_compute_id_if_it_knows_the_uuid(identity):
+def test_an_unreadable_compute_id_ends_an_agent_without_uuid(identity):
+    """If compute_id is unreadable, an agent that knows its UUID goes on, and an agent without it exits with 75."""
     waiting, ended, published = AuditQueue(PACING), [], []
     publisher = SimpleNamespace(publish=lambda told, _: published.append(told), bug=lambda *told: ended.append(told))
     configured = Configured(

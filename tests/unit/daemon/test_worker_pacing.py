@@ -22,13 +22,14 @@ from agent.model.report import AuditReport, Outcome, SourceStatus
 AUDITS = st.lists(st.tuples(st.booleans(), st.booleans()), max_size=60)
 
 
-def test_a_successful_audit_clears_the_scheduled_follow_up_audit():
+def test_a_successful_audit_clears_the_scheduled_retry():
     assert follow_up(
         FollowUp(failures=3, repeats=2, at=5.0, reason="retry"), 10.0, failed=False, audit_again=False
     ) == (FollowUp())
 
 
-def test_the_delay_before_repeating_an_audit_grows_from_0_s_to_a_maximum():
+def test_the_delay_before_a_repeated_audit_grows_to_a_maximum():
+    """If audits ask to be repeated, the first repetition starts at once and later ones wait up to a maximum."""
     delays = [repeat_delay(number) for number in range(1, 20)]
     assert delays[0] == 0.0
     assert delays == sorted(delays)
@@ -37,7 +38,8 @@ def test_the_delay_before_repeating_an_audit_grows_from_0_s_to_a_maximum():
 
 
 @given(st.integers(1, 10_000), st.floats(0.5, 1.0))
-def test_the_delay_before_a_retry_with_jitter_never_exceeds_its_maximum(failures, chance):
+def test_the_retry_delay_never_exceeds_its_maximum(failures, chance):
+    """After any number of failed audits, the random delay before the retry is at least 1 s and at most the maximum."""
     delay = retry_delay(failures, lambda _low, _high: chance)
     assert 1.0 <= delay <= RETRY_CAP_S
     assert delay <= 2.0 ** min(failures, 9)
@@ -48,7 +50,8 @@ def test_the_delay_before_a_retry_varies_randomly():
 
 
 @given(AUDITS)
-def test_a_further_audit_is_scheduled_if_an_audit_failed_or_requested_it(audits):
+def test_a_failed_audit_is_followed_by_another_audit(audits):
+    """The agent schedules a further audit if an audit has failed or has asked to be repeated, and only then."""
     state = FollowUp()
     for number, (failed, audit_again) in enumerate(audits):
         now = float(number)
@@ -68,7 +71,8 @@ def test_a_further_audit_is_scheduled_if_an_audit_failed_or_requested_it(audits)
         ((), "ZeroDivisionError: a bug", True),
     ],
 )
-def test_an_audit_is_retried_after_an_error_or_if_a_source_was_unreadable(ok, error, expected):
+def test_an_audit_is_retried_after_an_error_or_unread_source(ok, error, expected):
+    """The agent retries an audit that ended with an error or could not read one of its sources, and no other audit."""
     sources = tuple(
         SourceStatus(name=str(number), ok=read, age_s=0.0, duration_ms=1.0, error=None if read else "refused")
         for number, read in enumerate(ok)
@@ -95,8 +99,8 @@ OUT = report_of(read("placement", ok=False), read("libvirt", ok=True))
 
 
 @given(st.lists(st.floats(0.01, 20), min_size=1, max_size=200))
-def test_a_failed_audit_does_not_postpone_a_retry_that_is_already_scheduled(gaps):
-    """However many audits fail before the retry is due, the retry stays scheduled and the failures count once."""
+def test_a_failed_audit_does_not_postpone_a_scheduled_retry(gaps):
+    """However many audits fail before a scheduled retry is due, the time of the retry does not change."""
     due = follow_up(FollowUp(failures=5), 0.0, failed=True, audit_again=False)
     now, state = 0.0, due
     for gap in gaps:
@@ -107,7 +111,7 @@ def test_a_failed_audit_does_not_postpone_a_retry_that_is_already_scheduled(gaps
         assert state == due
 
 
-def test_retry_pauses_double_up_to_the_maximum_pause():
+def test_retry_pauses_double_up_to_a_maximum():
     state, now, pauses = FollowUp(), 0.0, []
     for _ in range(14):
         state = follow_up(state, now, failed=True, audit_again=False)
@@ -118,14 +122,16 @@ def test_retry_pauses_double_up_to_the_maximum_pause():
 
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
-def test_a_follow_up_audit_is_never_scheduled_before_the_earliest_allowed_time(failed, audit_again, hold_s, due_in):
+def test_a_retry_never_comes_before_the_earliest_allowed_time(failed, audit_again, hold_s, due_in):
+    """The agent never schedules a further audit before the earliest time at which another audit is allowed."""
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
     after = follow_up(before, 100.0, failed=failed, audit_again=audit_again, not_before=100.0 + hold_s)
     assert (after.at is None) is (not failed and not audit_again)
     assert after.at is None or after.at >= 100.0 + hold_s
 
 
-def test_the_daemon_collects_audit_requests_longer_if_placement_is_down():
+def test_requests_are_collected_longer_if_placement_is_down():
+    """While Placement is down, each failed audit lengthens the time in which the agent collects audit requests."""
     usual = Pacing()
     waits = [gathering(usual, failures, OUT).cap_s for failures in range(10)]
     assert waits == [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S, GATHER_CAP_S]
@@ -143,5 +149,6 @@ def test_the_daemon_collects_audit_requests_longer_if_placement_is_down():
     ],
     ids=["another source", "not asked, identity unknown", "a write", "a bug"],
 )
-def test_only_a_placement_outage_lengthens_the_wait_before_an_audit(report):
+def test_only_a_placement_outage_lengthens_the_wait(report):
+    """Audit requests wait longer only if Placement cannot be read, not after a libvirt error or a failed write."""
     assert gathering(Pacing(), 9, report) == Pacing()
