@@ -32,7 +32,8 @@ THREE = view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1))
 WORLD = snapshot(**settled_world(placement=THREE))
 
 
-def test_the_finding_shows_the_expected_and_the_recorded_amount():
+def test_the_finding_shows_the_expected_and_recorded_amount():
+    """If Placement records 3 VCPU and the flavor has 1, the finding shows the two amounts and a repair command."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "VCPU")
     assert found.expected == f"1 VCPU for instance {I1}"
@@ -46,6 +47,7 @@ def test_the_finding_shows_the_expected_and_the_recorded_amount():
 
 
 def test_each_differing_resource_class_has_its_own_finding():
+    """If an allocation differs from nova in VCPU, MEMORY_MB and DISK_GB, the agent reports three findings."""
     world = snapshot(**settled_world(placement=view(allocations(I1, VCPU=2, MEMORY_MB=129))))
     assert {(f.resource_class, f.actual) for f in findings(world, CODE)} == {
         ("DISK_GB", "Placement records nothing"),
@@ -86,9 +88,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_an_allocation_is_reported_only_if_it_certainly_differs_from_nova(world):
+def test_no_finding_if_the_allocation_may_be_correct(world):
+    """The agent reports no difference during a task or a resize, or if nova or Placement was not read."""
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_is_reported_even_if_libvirt_could_not_be_read():
+def test_a_wrong_allocation_is_reported_without_libvirt():
+    """An allocation that differs from nova's amount is reported even if libvirt could not be read."""
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

@@ -53,7 +53,8 @@ WORLD = recorded_for(deleted())
     [WORLD, recorded_for(deleted(host=None, node=None))],
     ids=["s46", "s55 deleted while the host was down"],
 )
-def test_the_finding_names_the_consumer_and_all_its_allocations(world):
+def test_the_finding_lists_allocations_of_a_deleted_instance(world):
+    """The finding lists what Placement still allocates to an instance that nova has deleted."""
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no allocation, because instance {I1} (i1) is deleted"
@@ -91,15 +92,18 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_leak_is_reported_if_the_instance_may_still_need_its_allocation(world):
+def test_no_leak_is_reported_if_the_allocation_may_be_needed(world):
+    """The agent reports no leak unless nova says that the instance is deleted and libvirt shows no guest of it."""
     assert findings(world, CODE) == ()
 
 
-def test_a_leak_is_reported_even_if_the_deletion_time_is_far_in_the_future():
+def test_a_leak_is_reported_for_a_deletion_time_in_the_future():
+    """The allocation of a deleted instance is reported even if nova's deletion time is an hour in the future."""
     assert len(findings(recorded_for(deleted(deleted_at=NOW + datetime.timedelta(hours=1))), CODE)) == 1
 
 
-def test_a_leak_on_a_child_provider_is_reported_with_the_uuid_of_the_child():
+def test_a_leak_on_a_child_provider_shows_the_child_uuid():
+    """If a deleted instance still has 1 VGPU on a child provider in Placement, the finding shows the child's UUID."""
     child = root(uuid=uuid("child"), name="child", parent_uuid=ROOT_UUID)
     held = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     (found,) = findings(snapshot(nova=state(deleted()), placement=view(held, providers=(root(), child))), CODE)
@@ -120,7 +124,8 @@ def sharing(*held: Allocation, **changes: Any) -> PlacementView:
     )
 
 
-def test_a_leak_on_a_sharing_provider_is_reported_with_the_uuid_of_the_provider():
+def test_a_leak_on_shared_storage_shows_the_provider_uuid():
+    """If a deleted instance still has 5 GiB on a sharing provider, the finding shows that provider's UUID."""
     world = snapshot(nova=state(deleted()), placement=sharing(*allocations(I1, DISK_GB=5)))
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual) == (
@@ -141,7 +146,8 @@ SHARED_QUIET = {
 
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
-def test_a_leak_on_a_sharing_provider_is_reported_only_by_the_instance_host(nova):
+def test_only_the_instance_host_reports_a_leak_on_shared_storage(nova):
+    """If hosts share a storage provider, a deleted instance's allocation there is reported by no other host."""
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))
@@ -150,6 +156,7 @@ def test_a_leak_on_a_sharing_provider_is_reported_only_by_the_instance_host(nova
 
 
 def test_each_leaked_consumer_has_its_own_finding():
+    """If two deleted instances still have allocations in Placement, the agent reports two findings."""
     world = snapshot(
         nova=state(deleted(), instance("i2", deleted=True)),
         placement=view(allocations(I1, VCPU=1), allocations(uuid("i2"), VCPU=1)),

@@ -28,7 +28,8 @@ I1 = uuid("i1")
 WORLD = snapshot(**settled_world(placement=view()))
 
 
-def test_the_finding_names_the_expected_allocation():
+def test_the_finding_shows_the_expected_allocation():
+    """If Placement has no allocation for a running instance, the finding shows the amounts of its flavor."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"an allocation of 1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU for instance {I1} (i1)"
@@ -46,7 +47,8 @@ def test_the_finding_names_the_expected_allocation():
     assert heal < found.remedy.index(f"heal_allocations --instance {found.consumer_uuid}")
 
 
-def test_a_missing_allocation_is_reported_even_if_another_consumer_has_one():
+def test_another_consumer_does_not_hide_a_missing_allocation():
+    """An instance without an allocation is reported even if Placement has an allocation for another instance."""
     world = snapshot(**settled_world(placement=view(allocations(uuid("i2"), VCPU=1))))
     assert [f.consumer_uuid for f in findings(world, CODE)] == [I1]
 
@@ -72,5 +74,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_an_allocation_is_reported_as_missing_only_if_this_is_certain(world):
+def test_no_finding_if_the_instance_may_need_no_allocation(world):
+    """The agent reports no missing allocation during a build, a task or a migration, or if a source was not read."""
     assert findings(world, CODE) == ()

@@ -53,7 +53,8 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("world", "where", "lives_on"), TOLD.values(), ids=TOLD.keys())
-def test_the_stale_move_finding_says_where_the_instance_is_now(world, where, lives_on):
+def test_the_finding_says_where_the_instance_is_now(world, where, lives_on):
+    """If Placement still counts an instance on this host after its move, the finding shows its present host."""
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no allocation on this host, because instance {I1} (i1) {where}"
@@ -69,7 +70,8 @@ def test_the_stale_move_finding_says_where_the_instance_is_now(world, where, liv
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_a_remaining_allocation_of_a_confirmed_migration_is_reported():
+def test_an_allocation_left_by_a_confirmed_move_is_reported():
+    """If a migration is confirmed and Placement still counts its allocation on this host, the agent reports it."""
     mover = uuid("migration-1")
     world = snapshot(
         nova=state(instance(**AWAY), migrations=(migration(status="confirmed"),)),
@@ -97,11 +99,15 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_stale_allocation_is_reported_only_after_a_completed_move(world):
+def test_no_finding_before_the_move_has_ended(world):
+    """No stale allocation is reported while an instance may still move, lives here or is deleted."""
     assert findings(world, CODE) == ()
 
 
-def test_a_stale_allocation_is_reported_despite_a_failed_migration():
-    """A migration in error stays for years; it counts for occupancy and hides no leftover."""
+def test_a_failed_migration_does_not_hide_a_stale_allocation():
+    """An instance lives on another host, and its migration has status error.
+
+    Its allocation on this host is reported.
+    """
     world = recorded_for(instance(**AWAY), migrations=(migration(status="error"),))
     assert len(findings(world, CODE)) == 1

@@ -64,7 +64,8 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_unavailable_data_source_is_reported_with_commands_to_inspect_it(case):
+def test_an_unavailable_source_is_reported_with_a_command(case):
+    """If a source such as libvirt or Placement is unavailable, the finding gives commands to inspect the source."""
     source, error, access, commands = CASES[case]
     planted: Planted = lost(source, error)
     decision = planted.decision(Role.OWNER, access=access)

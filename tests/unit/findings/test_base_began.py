@@ -18,17 +18,20 @@ def began(code, *instances, **changes):
     return found.began_at, found.began_because
 
 
-def test_the_start_time_of_a_leak_is_the_deletion_time_of_the_instance():
+def test_a_leak_began_when_the_instance_was_deleted():
+    """The finding about a leaked allocation shows nova's deletion time of the instance as the start of the fault."""
     gone = instance(deleted=True, deleted_at=AT)
     assert began("allocation-leaked", gone) == ("2026-11-20T08:00:00Z", "the instance was deleted")
 
 
-def test_the_start_time_of_a_fault_is_in_utc_whatever_time_zone_nova_uses():
+def test_the_start_time_of_a_fault_is_shown_in_utc():
+    """A deletion time that nova gives in another time zone is shown in UTC."""
     zone = datetime.timezone(datetime.timedelta(hours=2))
     assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
 
 
-def test_a_stale_allocation_began_at_the_end_of_the_newest_evacuation():
+def test_a_stale_allocation_began_at_the_newest_evacuation():
+    """If an instance was evacuated twice, its stale allocation began when the newest evacuation ended."""
     moves = tuple(
         migration(number, kind="evacuation", status="done", uuid=f"m{number}", updated_at=AT.replace(day=number))
         for number in (3, 2)
@@ -37,12 +40,14 @@ def test_a_stale_allocation_began_at_the_end_of_the_newest_evacuation():
     assert found == ("2026-11-03T08:00:00Z", "evacuation m3 ended with status done")
 
 
-def test_the_start_time_of_a_fault_is_unknown_if_no_nova_row_contains_the_time():
+def test_the_start_time_of_a_fault_may_be_unknown():
+    """If nova's database contains no time for the deletion or the move, the finding shows no start of the fault."""
     assert began("allocation-leaked", instance(deleted=True)) == (None, "")
     assert began("allocation-stale-move", instance(**AWAY)) == (None, "")
 
 
-def test_the_digest_of_a_finding_does_not_depend_on_the_start_of_the_fault():
+def test_the_digest_does_not_depend_on_the_start_of_the_fault():
+    """A finding has the same digest with and without a known start of the fault."""
     worlds = [snapshot(nova=state(instance(**AWAY)), placement=RECORDED)]
     ended = (migration(status="completed", updated_at=AT),)
     worlds.append(snapshot(nova=state(instance(**AWAY), migrations=ended), placement=RECORDED))

@@ -24,7 +24,8 @@ VERSION = MissingPart(part=Part.VERSION, why="this function is not supported")
 FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
-def test_one_finding_names_all_missing_capabilities_and_affected_traits():
+def test_one_finding_lists_all_missing_capabilities():
+    """If libvirt's answer lacks two capabilities, one finding lists them and the traits that stay unchanged."""
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "libvirt's answer lacks host CPU features (CPU model is not known): in Placement, the agent does not change"
@@ -51,20 +52,21 @@ PARTS = {
 }
 
 
-def test_every_part_of_the_libvirt_capabilities_has_a_test_case():
+def test_every_part_of_the_libvirt_capabilities_has_a_test():
     assert {part for part, _, _ in PARTS.values()} == set(Part)
 
 
 @pytest.mark.parametrize("name", PARTS)
-def test_the_finding_says_which_placement_data_a_missing_capability_affects(name):
-    """Each capability that libvirt's answer lacks stops the update of some traits or providers."""
+def test_the_finding_shows_what_a_missing_capability_affects(name):
+    """For each capability that libvirt's answer lacks, the finding shows the affected traits or providers."""
     part, detail, expected = PARTS[name]
     (found,) = told(MissingPart(part=part, why="because", detail=detail))
     assert found.actual.startswith(f"libvirt's answer lacks {name} (because): ")
     assert expected in found.actual
 
 
-def test_the_order_of_the_missing_capabilities_does_not_change_the_finding():
+def test_the_order_of_missing_capabilities_does_not_matter():
+    """The finding is the same in whatever order libvirt's missing capabilities were noticed."""
     first, second = told(VERSION, FEATURES), told(FEATURES, VERSION)
     assert first == second
 
@@ -83,5 +85,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_complete_or_unread_libvirt_capabilities_cause_no_finding(world):
+def test_complete_or_unread_capabilities_cause_no_finding(world):
+    """The agent reports no missing capability if libvirt's answer is complete or was not read, nor for LXC."""
     assert findings(world, CODE) == ()

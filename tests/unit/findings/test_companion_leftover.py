@@ -36,7 +36,8 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_an_agent_that_replaced_nova_compute_reports_its_own_old_allocation():
+def test_a_role_owner_agent_reports_its_own_old_allocation():
+    """With [agent] role = owner, the agent reports an allocation that an agent with role companion made earlier."""
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
@@ -51,7 +52,8 @@ def test_an_agent_that_replaced_nova_compute_reports_its_own_old_allocation():
         assert found.rests_on_recorded
 
 
-def test_an_agent_that_only_observes_reports_an_allocation_for_a_deleted_volume():
+def test_a_role_observer_agent_reports_an_outdated_allocation():
+    """An agent with role observer reports an allocation that an agent made for a volume that is no longer there."""
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "this host has no usage of the kind foreign-volume" in found.expected
 
@@ -62,7 +64,8 @@ def recorded(name, consumer_type):
 
 
 @pytest.mark.parametrize("role", Role)
-def test_an_allocation_that_the_agent_made_under_an_old_host_uuid_is_reported(role):
+def test_an_allocation_made_under_an_old_host_uuid_is_reported(role):
+    """In every role, the agent reports an allocation that an agent made while this host had another UUID."""
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy
@@ -89,6 +92,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_only_outdated_allocations_made_by_the_agent_are_reported(world, chosen):
-    """Nothing is reported while a source that decides it is unread."""
+def test_only_outdated_allocations_of_the_agent_are_reported(world, chosen):
+    """The agent reports neither its allocations that are needed nor allocations that other services made."""
     assert findings(world, CODE, chosen) == ()
