@@ -40,7 +40,8 @@ WORLD = snapshot(nova=state(nodes=(node(), OLD)))
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
-def test_the_finding_names_the_compute_node_row_and_the_resources_in_the_row(world):
+def test_the_finding_shows_the_orphaned_compute_node_row(world):
+    """If nova's database has a compute node of this host that libvirt does not report, the finding shows its row."""
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)
     assert found.expected == "host cmp1 has only one compute node: cmp1.example.org"
@@ -56,7 +57,7 @@ def test_the_finding_names_the_compute_node_row_and_the_resources_in_the_row(wor
     assert not found.rests_on_recorded
 
 
-def test_each_orphaned_row_has_its_own_finding():
+def test_each_orphaned_compute_node_has_its_own_finding():
     other = node(3, uuid=uuid("older"), hypervisor_hostname="older.example.org")
     found = findings(snapshot(nova=state(nodes=(node(), OLD, other))), CODE)
     assert {f.provider_uuid for f in found} == {uuid("old"), uuid("older")}
@@ -74,11 +75,13 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_compute_node_is_reported_only_if_it_is_certainly_orphaned(world):
+def test_no_finding_if_the_compute_node_may_belong_to_the_host(world):
+    """The agent reports no compute node that is its own or is deleted, and none if nova's database was not read."""
     assert findings(world, CODE) == ()
 
 
-def test_no_row_is_called_orphaned_if_the_node_name_of_this_host_is_unknown():
+def test_no_compute_node_is_orphaned_if_the_name_is_unknown():
+    """While libvirt is not read and the host's node name is unknown, no compute node is reported as orphaned."""
     blind = without(WORLD, LIBVIRT)
     decision = decide(blind, settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert [f for f in decision.findings if f.code == CODE] == []
@@ -99,7 +102,8 @@ def commands(found):
     return [remedy.command for remedy in found.remedies]
 
 
-def test_the_finding_says_that_no_instance_uses_the_orphaned_compute_node():
+def test_the_finding_says_that_no_instance_uses_the_node():
+    """For an orphaned compute node without instances and allocations, the finding says that nothing uses the node."""
     found = told(DetachedTree(uuid=ROW.uuid))
     assert found.known == (
         f"the database has no instance of host cmp1 on node {NAME}",
@@ -108,7 +112,8 @@ def test_the_finding_says_that_no_instance_uses_the_orphaned_compute_node():
     assert not any("provider" in (command or "") for command in commands(found))
 
 
-def test_the_finding_lists_the_resources_of_each_consumer_on_the_orphaned_node():
+def test_the_finding_lists_consumers_of_the_orphaned_node():
+    """If a consumer has an allocation on an orphaned compute node, the finding shows it and a command to remove it."""
     held = [dataclasses.replace(each, provider_uuid=ROW.uuid) for each in allocations(uuid("i1"), VCPU=4, DISK_GB=40)]
     found = told(tree(ORPHAN, *held, inventories=(inventory("VCPU", 8),)))
     assert found.known[1:] == (
@@ -119,14 +124,16 @@ def test_the_finding_lists_the_resources_of_each_consumer_on_the_orphaned_node()
     assert unset in commands(found)
 
 
-def test_the_orphaned_node_finding_names_at_most_three_consumers():
+def test_the_finding_lists_at_most_three_consumers():
+    """If five consumers have allocations on an orphaned compute node, the finding ends with "2 more consumers"."""
     held = [
         dataclasses.replace(each, provider_uuid=ROW.uuid) for n in range(5) for each in allocations(f"c{n}", VCPU=1)
     ]
     assert told(tree(ORPHAN, *held)).known[-1] == "2 more consumers have allocations there"
 
 
-def test_the_finding_has_no_delete_command_while_an_instance_is_on_the_node():
+def test_a_node_with_an_instance_has_no_delete_command():
+    """If an instance is on the orphaned compute node, the finding advises not to delete the node's row."""
     here = dataclasses.replace(instance(), host="cmp1", node=NAME)
     found = told(DetachedTree(uuid=ROW.uuid), instances=(here,))
     assert found.known[0] == f"the database has 1 instance of host cmp1 on node {NAME}: {here.uuid} ({here.name})"
@@ -134,7 +141,8 @@ def test_the_finding_has_no_delete_command_while_an_instance_is_on_the_node():
     assert "do not delete the row" in found.remedy
 
 
-def test_the_digest_of_the_finding_does_not_depend_on_placement():
+def test_the_digest_does_not_depend_on_placement():
+    """The finding about an orphaned compute node has the same digest with and without a provider in Placement."""
     one, other = told(DetachedTree(uuid=ROW.uuid)), told(tree(ORPHAN))
     assert one.known != other.known
     assert evidence_digest(one) == evidence_digest(other)
@@ -147,7 +155,8 @@ def of_database(database):
     return delete
 
 
-def test_the_delete_command_for_a_mysql_database_calls_the_mysql_client():
+def test_the_delete_command_for_mysql_calls_the_mysql_client():
+    """If nova's database is MySQL, the finding gives a `mysql` command that marks the orphaned row as deleted."""
     server = Server(host="db", port=3306)
     delete = of_database(DatabaseAccess(name="nova_cell1", server=server, user="reader"))
     assert shlex.split(delete.command) == [
@@ -157,7 +166,8 @@ def test_the_delete_command_for_a_mysql_database_calls_the_mysql_client():
     assert "the database user reader needs the right to UPDATE" in delete.words
 
 
-def test_the_printed_delete_command_works_on_an_sqlite_database(tmp_path):
+def test_the_printed_command_deletes_the_row_in_sqlite(tmp_path):
+    """The printed command marks only the orphaned compute node as deleted in an SQLite file with an unusual name."""
     file = tmp_path / 'a cell\'s "file".sqlite'
     engine = sqlalchemy.create_engine(f"sqlite:///{file}")
     cell.create_tables(engine)
@@ -173,12 +183,14 @@ def test_the_printed_delete_command_works_on_an_sqlite_database(tmp_path):
     assert (gone.deleted, gone.deleted_at is None) == (2, False)
 
 
-def test_the_advice_contains_sql_if_the_agent_has_no_access_to_the_database():
+def test_the_advice_contains_sql_without_database_access():
+    """If the agent has no access to nova's database, the finding gives the SQL statement instead of a command."""
     delete = of_database(None)
     assert delete.command is None
     assert "UPDATE compute_nodes SET deleted = id" in delete.words
 
 
-def test_an_agent_beside_nova_compute_first_advises_to_wait_for_nova_compute():
+def test_a_role_companion_agent_first_advises_to_wait():
+    """An agent that runs beside nova-compute first advises to wait, before the orphaned compute node is deleted."""
     found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(role=Role.COMPANION))
     assert (found.remedies[0].kind, found.remedies[0].command) == (RemedyKind.WAIT, None)

@@ -43,7 +43,8 @@ WORLD = recorded(ZOMBIE)
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, LIBVIRT)], ids=["all read", "without libvirt"])
-def test_a_consumer_with_allocations_on_two_hosts_is_reported_with_both_hosts(world):
+def test_a_consumer_with_allocations_on_two_hosts_is_reported(world):
+    """If an instance has VCPU and MEMORY_MB allocated on two hosts, the finding shows the amounts on each host."""
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"each resource class of consumer {I1} is allocated in one provider tree only"
@@ -79,7 +80,8 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )
-def test_the_suggested_command_removes_the_allocation_on_the_wrong_host(nova, there, never):
+def test_the_command_removes_no_allocation_in_use(nova, there, never):
+    """If an instance has allocations on two hosts, the command in the finding removes none on the instance's host."""
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy
@@ -95,7 +97,8 @@ def test_the_suggested_command_removes_the_allocation_on_the_wrong_host(nova, th
     ],
     ids=["one earlier host", "no migration", "two earlier hosts"],
 )
-def test_the_finding_says_on_which_host_to_run_heal_for_the_old_allocation(moves, where):
+def test_the_finding_says_where_to_run_heal(moves, where):
+    """If an instance of this host has an allocation elsewhere, the finding says where to run `stocktake heal`."""
     over = tuple(dataclasses.replace(move, status="completed") for move in moves)
     (found,) = findings(recorded(ZOMBIE, nova=state(instance(), migrations=over)), CODE)
     elsewhere = dataclasses.replace(
@@ -106,12 +109,14 @@ def test_the_finding_says_on_which_host_to_run_heal_for_the_old_allocation(moves
     assert f"`stocktake heal --finding {elsewhere.id[:8]}`" in words
 
 
-def test_the_finding_names_every_other_host_with_allocations_of_the_consumer():
+def test_the_finding_lists_every_other_host_with_allocations():
+    """If an instance has allocations on three hosts, the finding of one host lists the two others."""
     (found,) = findings(recorded(consumer("i1", here=A, cmp2=A, cmp3=A)), CODE)
     assert dict(found.facts)["other_providers"] == ", ".join(sorted([uuid("cmp2"), uuid("cmp3")]))
 
 
-def test_a_consumer_is_reported_even_if_its_migration_has_finished():
+def test_a_finished_migration_does_not_hide_the_finding():
+    """An instance with allocations on two hosts is reported if its migration is completed."""
     nova = state(instance(), migrations=(migration(status="completed"),))
     assert len(findings(recorded(ZOMBIE, nova=nova), CODE)) == 1
 
@@ -138,10 +143,12 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_consumer_is_not_reported_if_its_allocations_may_be_correct(world):
+def test_no_finding_if_the_allocations_may_be_correct(world):
+    """No consumer is reported for a resize or evacuation under way, shared storage, or a source that was not read."""
     assert findings(world, CODE) == ()
 
 
-def test_a_consumer_is_reported_even_if_another_instance_is_migrating():
+def test_the_migration_of_another_instance_hides_nothing():
+    """An instance with allocations on two hosts is reported even while another instance is migrating."""
     nova = state(instance(), instance("i2", task_state="migrating"), migrations=(migration(1, "i2"),))
     assert len(findings(recorded(dataclasses.replace(ZOMBIE), nova=nova), CODE)) == 1

@@ -37,7 +37,8 @@ def booked(name="i1", nova=None, **changes):
 WORLD = booked(project_id="another")
 
 
-def test_the_finding_names_the_project_and_user_in_nova_and_in_placement():
+def test_the_finding_shows_project_and_user_of_both_sides():
+    """If nova and Placement differ in an instance's project, the finding shows the project and user of each."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"instance {I1} (i1) belongs to project p, user u"
@@ -51,11 +52,13 @@ def test_the_finding_names_the_project_and_user_in_nova_and_in_placement():
     assert f"heal_allocations --instance {I1}" in found.remedy
 
 
-def test_an_allocation_is_reported_if_only_the_user_differs_from_nova():
+def test_an_allocation_with_only_a_wrong_user_is_reported():
+    """An instance's allocation is reported if Placement has nova's project and a different user."""
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 
 def test_a_wrong_project_of_a_migration_consumer_is_reported():
+    """During a resize the migration has its own allocation in Placement, and a wrong project of it is reported."""
     nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
     assert findings(booked("migration-1", nova), CODE) == ()
     (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)
@@ -77,9 +80,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_wrong_project_is_reported_only_for_a_known_instance_on_this_host(world):
+def test_a_wrong_project_is_reported_only_for_known_instances(world):
+    """The agent reports no wrong project of an instance that is deleted, on another host or unknown to nova."""
     assert findings(world, CODE) == ()
 
 
-def test_a_wrong_project_is_reported_even_if_libvirt_could_not_be_read():
+def test_a_wrong_project_is_reported_without_libvirt():
+    """A wrong project of an allocation in Placement is reported even if libvirt could not be read."""
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

@@ -42,7 +42,8 @@ WORLD = snapshot(placement=RECORDED)
 
 
 @pytest.mark.parametrize("consumer_type", [None, "INSTANCE", "MIGRATION"])
-def test_s48_the_finding_names_the_consumer_and_its_allocations(consumer_type):
+def test_s48_the_finding_shows_the_unknown_consumer(consumer_type):
+    """If Placement has allocations of a consumer that nova does not know, the finding shows its UUID and amounts."""
     (found,) = findings(snapshot(placement=recorded(consumer_type)), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == "every consumer is an instance or a migration of this cell"
@@ -76,5 +77,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_consumer_is_reported_only_if_it_is_certainly_unknown_to_nova(world):
+def test_no_finding_if_nova_may_know_the_consumer(world):
+    """A consumer is not reported as unknown if nova or libvirt has its UUID or if another service created it."""
     assert findings(world, CODE) == ()
