@@ -37,7 +37,7 @@ THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
 def test_a_role_owner_agent_reports_its_own_old_allocation():
-    """With [agent] role = owner, the agent reports an allocation that an agent with role companion made earlier."""
+    """After a change to [agent] role = owner, the agent reports an allocation that it made in role companion."""
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)

@@ -35,7 +35,8 @@ A_HELD = allocations(I1, VCPU=1, MEMORY_MB=128, DISK_GB=1)
 WORLD = snapshot(nova=state(instance(vm_state="stopped")), placement=view(A_HELD))
 
 
-def test_a_missing_guest_is_reported_with_its_instance_and_its_resources():
+def test_a_missing_guest_is_reported_with_its_resources():
+    """If libvirt has no guest for an instance of this host, the finding shows the instance's resources."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == (
@@ -56,7 +57,8 @@ def test_a_missing_guest_is_reported_with_its_instance_and_its_resources():
     assert f"reboot --hard {found.consumer_uuid}" in found.remedy
 
 
-def test_the_finding_is_reported_even_if_placement_could_not_be_read():
+def test_a_missing_guest_is_reported_without_placement():
+    """An instance without a guest in libvirt is reported even if Placement could not be read."""
     (found,) = findings(without(WORLD, PLACEMENT), CODE)
     assert not found.rests_on_recorded
     assert {claim.source.system for claim in found.evidence} == {"nova"}
@@ -91,5 +93,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_an_instance_is_reported_only_if_its_guest_is_certainly_missing(world):
+def test_no_finding_if_the_guest_may_exist_or_is_not_due(world):
+    """The agent reports no missing guest during a build, a task or a move, or if libvirt or nova was not read."""
     assert findings(world, CODE) == ()

@@ -48,11 +48,13 @@ def world(vm_state, power, **changes):
 
 @pytest.mark.parametrize("power", DomainState)
 @pytest.mark.parametrize("vm_state", TOLD)
-def test_a_power_state_difference_is_reported_only_if_nova_would_act_on_it(vm_state, power):
+def test_only_power_states_that_nova_would_correct_are_reported(vm_state, power):
+    """The agent reports exactly the pairs of vm_state and libvirt state on which nova's power sync would act."""
     assert bool(findings(world(vm_state, power), CODE)) == (power in TOLD[vm_state])
 
 
-def test_the_finding_names_the_vm_state_and_the_domain_state():
+def test_the_finding_shows_the_vm_state_and_the_domain_state():
+    """If an instance is active for nova and shut down in libvirt, the finding shows the two states."""
     (found,) = findings(world("active", S.SHUTOFF, power_state=1), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"a power state that fits vm_state active of instance {I1} (i1)"
@@ -87,10 +89,11 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_while_an_instance_has_a_task_or_an_unfinished_move(world):
-    """Nor is there one if the instance is on another host or unknown, or if a source was not read."""
+def test_no_power_state_is_reported_during_a_task_or_a_move(world):
+    """The agent reports no wrong power state while an instance has a task or a move, or if nova was not read."""
     assert findings(world, CODE) == ()
 
 
-def test_the_finding_is_reported_even_if_placement_could_not_be_read():
+def test_a_wrong_power_state_is_reported_without_placement():
+    """A guest that is off while its instance is active is reported even if Placement could not be read."""
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1

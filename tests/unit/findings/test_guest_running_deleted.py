@@ -39,7 +39,8 @@ def deleted(**changes):
 WORLD = snapshot(nova=deleted(), libvirt=host(domain()))
 
 
-def test_the_finding_shows_the_state_and_the_resources_of_the_running_guest():
+def test_the_finding_shows_the_state_and_size_of_the_guest():
+    """If a guest still runs after nova deleted its instance, the finding shows the guest's state, memory and VCPU."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no guest, because instance {I1} (i1) is deleted"
@@ -53,23 +54,26 @@ def test_the_finding_shows_the_state_and_the_resources_of_the_running_guest():
     assert f"virsh -c qemu:///system dominfo {I1}" in found.remedy
 
 
-def test_a_shut_off_guest_of_a_deleted_instance_is_also_reported():
+def test_a_shut_off_guest_of_a_deleted_instance_is_reported():
     (found,) = findings(snapshot(nova=deleted(), libvirt=host(domain(state=DomainState.SHUTOFF))), CODE)
     assert "still defined and shutoff" in found.actual
 
 
 @pytest.mark.parametrize("policy", UnmanagedPolicy)
-def test_a_guest_of_a_deleted_instance_is_reported_for_any_guest_policy(policy):
+def test_unknown_guests_does_not_hide_a_deleted_instance(policy):
+    """The guest of a deleted instance is reported for every value of the option [agent] unknown_guests."""
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 
 
-def test_a_deleted_instance_has_no_leaked_allocation_while_its_guest_exists():
+def test_no_leak_is_reported_while_the_guest_exists():
+    """While libvirt has the guest of a deleted instance, the instance's allocation is not reported as leaked."""
     world = snapshot(nova=deleted(), libvirt=host(domain()), placement=view(allocations(I1, VCPU=1)))
     assert len(findings(world, CODE)) == 1
     assert findings(world, "allocation-leaked") == ()
 
 
-def test_the_finding_is_reported_even_if_placement_could_not_be_read():
+def test_a_guest_of_a_deleted_instance_needs_no_placement():
+    """The guest of a deleted instance is reported even if Placement could not be read."""
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 
 
@@ -87,5 +91,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_guest_is_reported_only_if_nova_certainly_deleted_its_instance(world):
+def test_no_finding_if_the_instance_may_not_be_deleted(world):
+    """The agent does not report a guest if nova still has its instance, never had it or deleted it only just now."""
     assert findings(world, CODE) == ()

@@ -40,7 +40,8 @@ def with_guest(guest, *, nova=None):
 WORLD = with_guest(LARGER)
 
 
-def test_the_finding_names_the_flavor_size_and_the_domain_size():
+def test_the_finding_shows_the_flavor_size_and_the_guest_size():
+    """If a guest was defined with 2 VCPU and its flavor has 1, the finding shows the two sizes."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"1 VCPU, 128 MiB of MEMORY_MB for instance {I1} (i1), as its flavor A says"
@@ -56,17 +57,20 @@ def test_the_finding_names_the_flavor_size_and_the_domain_size():
     assert f"reboot --hard {I1}" in found.remedy
 
 
-def test_the_finding_names_only_the_differing_resource_class():
+def test_the_finding_shows_only_the_differing_resource():
+    """If only the memory of a guest differs from the flavor, the finding shows the memory and not the VCPU."""
     (found,) = findings(with_guest(domain(memory_mib=64)), CODE)
     assert found.actual == "domain i1 was defined with 64 MiB of MEMORY_MB"
 
 
-def test_the_finding_names_the_maximum_vcpus_even_if_fewer_are_plugged_in():
+def test_the_finding_shows_the_maximum_number_of_vcpus():
+    """If a guest has 1 of at most 4 VCPU plugged in, the agent compares the 4 with the flavor."""
     (found,) = findings(with_guest(domain(vcpus=1, maximum_vcpus=4)), CODE)
     assert found.actual == "domain i1 was defined with 4 VCPU"
 
 
-def test_the_finding_is_reported_even_if_placement_could_not_be_read():
+def test_a_wrong_guest_size_is_reported_without_placement():
+    """A guest that is larger than its flavor is reported even if Placement could not be read."""
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 
 
@@ -104,5 +108,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_is_reported_if_the_guest_size_may_be_correct(world):
+def test_no_finding_if_the_guest_size_may_be_correct(world):
+    """The agent reports no wrong size during a task or a resize, nor for memory that a balloon took."""
     assert findings(world, CODE) == ()

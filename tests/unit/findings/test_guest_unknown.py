@@ -37,7 +37,8 @@ STRANGER = domain("stranger", vcpus=2, memory_mib=300)
 WORLD = snapshot(libvirt=host(STRANGER))
 
 
-def test_the_finding_names_the_memory_and_vcpus_that_the_unknown_guest_uses():
+def test_the_finding_shows_what_the_unknown_guest_uses():
+    """If libvirt has a guest that nova does not know, the finding shows the guest's memory and VCPU."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, S, None)
     assert found.expected == "every guest of this host is an instance of the cloud"
@@ -68,7 +69,8 @@ TOLD = {
 
 
 @pytest.mark.parametrize("world", TOLD.values(), ids=TOLD.keys())
-def test_a_guest_that_is_not_an_instance_of_this_host_is_reported(world):
+def test_a_guest_without_an_instance_on_this_host_is_reported(world):
+    """A guest is reported as unknown even if it is off, looks made by nova, or has its instance on another host."""
     assert [f.consumer_uuid for f in findings(world, CODE)] == [S]
 
 
@@ -81,14 +83,15 @@ def test_a_guest_that_is_not_an_instance_of_this_host_is_reported(world):
     ],
     ids=["reserve", "report", "ignore"],
 )
-def test_an_option_decides_if_the_resources_of_unknown_guests_are_reserved(policy, told, reserved):
-    """The option ``unknown_guests`` also decides if they are reported."""
+def test_the_option_unknown_guests_decides_what_is_reserved(policy, told, reserved):
+    """With [agent] unknown_guests = reserve, the agent adds what unknown guests use to the reserved amounts."""
     chosen = settings(unknown_guests=policy)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_resources_of_a_guest_are_not_reserved_if_they_are_already_allocated():
+def test_allocated_resources_of_a_guest_are_not_reserved():
+    """If Placement already counts the VCPU of an unknown guest, the agent reserves only the guest's memory."""
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]
@@ -122,5 +125,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_guest_is_reported_only_if_it_is_certainly_unknown_to_nova(world):
+def test_no_finding_if_nova_may_know_the_guest(world):
+    """A guest is not reported as unknown if its instance is here, moving or deleted, or if nova was not read."""
     assert findings(world, CODE) == ()

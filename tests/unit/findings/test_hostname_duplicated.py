@@ -16,8 +16,8 @@ def world_of(*rows):
     return snapshot(nova=state(nodes=rows), placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_a_duplicate_node_name_is_reported_and_the_agent_writes_nothing():
-    """The finding names the other host."""
+def test_a_duplicate_node_name_stops_all_writes():
+    """If another host has a compute node of the same name, the agent reports that host and writes nothing."""
     world = world_of(THEIRS)
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (uuid("theirs"), "cmp2", Severity.ERROR)
@@ -26,7 +26,8 @@ def test_a_duplicate_node_name_is_reported_and_the_agent_writes_nothing():
     assert decided(world).plan.is_empty
 
 
-def test_a_duplicated_hostname_causes_no_orphaned_node_or_identity_finding():
+def test_a_duplicate_node_name_causes_no_second_finding():
+    """A compute node of the same name on another host is reported neither as orphaned nor as a changed identity."""
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}
@@ -42,5 +43,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_deleted_or_unrelated_compute_node_record_causes_no_finding(world):
+def test_only_an_existing_node_of_the_same_name_is_reported(world):
+    """A compute node that is deleted, has another name or belongs to this host is not reported as a duplicate."""
     assert findings(world, CODE) == ()

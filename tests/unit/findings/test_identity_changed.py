@@ -43,7 +43,11 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ],
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
-def test_s92_a_wrong_node_name_stops_all_writes_and_a_wrong_uuid_stops_none(world, actual, held):
+def test_s92_a_wrong_node_name_stops_all_writes(world, actual, held):
+    """If nova or Placement has another name for this host's UUID, the agent writes nothing.
+
+    Another UUID stops no write.
+    """
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -53,7 +57,8 @@ def test_s92_a_wrong_node_name_stops_all_writes_and_a_wrong_uuid_stops_none(worl
     assert (plan.writes == ()) is bool(held)
 
 
-def test_s61_a_compute_node_of_another_host_with_our_uuid_blocks_all_writes():
+def test_s61_a_uuid_of_another_host_stops_all_writes():
+    """If this host's UUID belongs to a compute node of another host in nova's database, the agent writes nothing."""
     world = snapshot(nova=state(nodes=(node(host="cmp2"),)))
     (found,) = findings(world, CODE)
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
@@ -65,7 +70,8 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_a_guest_made_by_nova_blocks_all_writes_if_nova_does_not_know_the_host(known):
+def test_a_host_with_nova_guests_must_be_known_to_nova(known):
+    """If a host has a guest made by nova, and nova does not know the host, the agent writes nothing."""
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )
@@ -86,8 +92,8 @@ BELIEVED = {
 
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
-def test_no_finding_for_a_missing_compute_node_row_on_a_host_that_needs_none(world):
-    """It is normal on a new host, with a soft-deleted row, or without nova."""
+def test_a_new_host_needs_no_compute_node_in_nova(world):
+    """The agent reports no missing compute node on a new host, on a host without guests of nova, or without nova."""
     assert findings(world, CODE) == ()
 
 
@@ -102,11 +108,13 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_changed_identity_is_reported_only_if_the_node_name_or_uuid_differs(world):
+def test_no_finding_without_a_known_change_of_name_or_uuid(world):
+    """The agent reports no changed identity if name and UUID agree, or if nova or Placement was not read."""
     assert findings(world, CODE) == ()
 
 
-def test_s92_the_agent_keeps_the_old_node_name_if_libvirt_reports_a_new_one():
+def test_s92_a_new_host_name_in_libvirt_waits_for_a_restart():
+    """If libvirt reports a new host name, the agent keeps the old name until its restart and goes on writing."""
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until the agent restarts"

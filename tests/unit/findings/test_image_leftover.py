@@ -64,8 +64,8 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("read", "whereabouts"), TOLD.values(), ids=TOLD.keys())
-def test_the_leftover_folder_finding_shows_path_and_size(read, whereabouts):
-    """It also says why the instance of the folder does not use it."""
+def test_the_finding_shows_path_and_size_of_the_folder(read, whereabouts):
+    """If an instance has left this host and its image folder remains, the finding shows the folder's path and size."""
     (found,) = findings(read, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.subject.startswith(FOLDER)
@@ -76,7 +76,7 @@ def test_the_leftover_folder_finding_shows_path_and_size(read, whereabouts):
     assert "backing file" in found.remedy
 
 
-def test_the_size_of_a_leftover_folder_is_not_added_to_reserved_disk_gb():
+def test_a_leftover_folder_is_not_added_to_reserved_disk_gb():
     assert reserves(decided(world()))["DISK_GB"] == 0
 
 
@@ -100,10 +100,12 @@ QUIET = {
 
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
-def test_a_folder_is_not_reported_as_leftover_if_an_instance_may_need_it(read):
+def test_no_finding_if_an_instance_may_need_the_folder(read):
+    """An image folder is not reported as left over during a move, or if nova or libvirt was not read."""
     assert findings(read, CODE) == ()
 
 
-def test_a_leftover_folder_is_reported_only_if_the_disk_store_was_read():
+def test_an_unread_image_folder_causes_no_finding():
+    """If the folder with the disk images could not be read, the agent reports no leftover in it."""
     read = world()
     assert findings(dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES))), CODE) == ()

@@ -13,7 +13,8 @@ from tests.rigs.nested import AT_06, AT_07, CARDS, GPU_06, card, mdev_type, mdev
 CODE = "mdev-type-unknown"
 
 
-def test_the_report_lists_the_mdev_types_that_the_devices_offer():
+def test_the_finding_lists_the_mdev_types_that_devices_offer():
+    """If no device makes a type of enabled_mdev_types, the finding lists the types that the devices offer."""
     chosen = settings(mdev_types=(mdev_type("nvidia-11"), mdev_type("nvidia-99", resource_class="CUSTOM_BIG")))
     (found,) = findings(snapshot(libvirt=CARDS), CODE, chosen)
     assert (found.severity, found.resource_class, found.subject) == (Severity.ERROR, "CUSTOM_BIG", "nvidia-99")
@@ -34,7 +35,8 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "choice", "actual"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_the_report_explains_why_a_configured_mdev_type_is_unknown(libvirt, choice, actual):
+def test_the_finding_explains_why_an_mdev_type_is_unknown(libvirt, choice, actual):
+    """If a configured mdev type cannot be made, the finding says what devices offer, or that there is no device."""
     (found,) = findings(snapshot(libvirt=libvirt), CODE, settings(mdev_types=(choice,)))
     assert found.actual == actual
 
@@ -60,5 +62,6 @@ KNOWN = {
 
 
 @pytest.mark.parametrize(("world", "choice"), KNOWN.values(), ids=KNOWN.keys())
-def test_an_mdev_type_is_reported_only_if_all_devices_certainly_lack_it(world, choice):
+def test_no_finding_if_a_device_may_offer_the_mdev_type(world, choice):
+    """A configured mdev type is not reported if one of its devices offers it or if the devices were not read."""
     assert findings(world, CODE, settings(mdev_types=(choice,))) == ()

@@ -39,7 +39,8 @@ WORLD = evacuated(DONE)
 
 
 @pytest.mark.parametrize("status", ["done", "completed"])
-def test_the_finding_names_the_evacuation_and_the_remaining_allocation(status):
+def test_the_finding_shows_the_evacuation_and_the_allocation(status):
+    """If Placement still counts an evacuated instance here, the finding shows the evacuation and the amounts."""
     (found,) = findings(evacuated(migration(5, kind="evacuation", status=status)), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"evacuation {uuid('migration-5')} to cmp2 is {status}, so the instance uses nothing here"
@@ -51,11 +52,13 @@ def test_the_finding_names_the_evacuation_and_the_remaining_allocation(status):
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_an_evacuated_instance_is_expected_to_use_nothing_on_this_host():
+def test_an_evacuated_instance_is_promised_nothing_here():
+    """By nova's database, an instance that was evacuated to another host needs no resources on this host."""
     assert decided(WORLD).books.promised.claims == ()
 
 
-def test_the_finding_names_the_latest_of_several_finished_evacuations():
+def test_the_finding_shows_the_latest_of_two_evacuations():
+    """If an instance was evacuated from this host twice, the finding shows only the later evacuation."""
     world = evacuated(migration(7, kind="evacuation", status="completed"), DONE)
     assert [dict(f.facts)["migration_uuid"] for f in findings(world, CODE)] == [uuid("migration-7")]
 
@@ -76,5 +79,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_an_allocation_is_reported_only_if_a_finished_evacuation_left_it(world):
+def test_only_an_allocation_of_a_past_evacuation_is_reported(world):
+    """An allocation is not reported as left by an evacuation if the instance came back, is deleted or moves again."""
     assert findings(world, CODE) == ()

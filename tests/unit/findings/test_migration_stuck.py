@@ -22,7 +22,8 @@ def resizing(context):
     return snapshot(nova=state(moving, migrations=(migration(1, **INCOMING),)))
 
 
-def test_s38_the_report_of_a_stuck_migration_says_that_no_resources_are_counted():
+def test_s38_a_stuck_migration_is_counted_with_no_resources():
+    """A stuck migration is one that its instance no longer refers to; the agent counts no resources for it."""
     (found,) = findings(resizing(context=2), CODE)
     assert (found.consumer_uuid, found.subject) == (uuid("i1"), uuid("migration-1"))
     assert found.actual.endswith("belongs to migration 2; the agent counts no resources for this migration")
@@ -34,5 +35,6 @@ def test_s38_the_report_of_a_stuck_migration_says_that_no_resources_are_counted(
     [resizing(context=1), resizing(context=None), without(resizing(context=2), STATE)],
     ids=["its own context", "no context", "state not read"],
 )
-def test_a_migration_is_not_reported_as_stuck_while_its_instance_refers_to_it(world):
+def test_a_migration_that_may_go_on_is_not_stuck(world):
+    """A migration is not reported as stuck if its instance refers to it or to none, or if nova was not read."""
     assert findings(world, CODE) == ()
