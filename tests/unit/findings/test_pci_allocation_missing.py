@@ -67,7 +67,8 @@ def taking(*addresses: str, recorded: tuple[Allocation, ...] = FLAVOR, **changes
     return snapshot(**{**usual, **changes})
 
 
-def test_s125_two_virtual_functions_without_allocations_are_in_one_finding():
+def test_s125_two_unallocated_pci_devices_are_in_one_finding():
+    """If a guest uses two virtual functions of a PCI card that Placement does not count, one finding shows them."""
     (found,) = findings(taking(FIRST, SECOND), CODE, ALL)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.consumer_uuid, found.provider_uuid) == (I1, ROOT_UUID)
@@ -80,7 +81,8 @@ def test_s125_two_virtual_functions_without_allocations_are_in_one_finding():
     assert [claim.source.key for claim in found.evidence] == [f"{I1} {FIRST}", f"{I1} {SECOND}"]
 
 
-def test_s125_the_audit_proposes_the_missing_allocation_but_does_not_write_it():
+def test_s125_a_missing_pci_allocation_is_only_proposed():
+    """The finding gives commands that add the allocation of a PCI device; the audit itself writes no allocation."""
     decision = decided(taking(FIRST, SECOND), ALL)
     (found,) = (f for f in decision.findings if f.code == CODE)
     assert found.remedy.startswith(
@@ -92,7 +94,8 @@ def test_s125_the_audit_proposes_the_missing_allocation_but_does_not_write_it():
     assert decision.plan.allocations == ()
 
 
-def test_the_finding_names_only_providers_with_too_few_or_too_many_allocations():
+def test_the_finding_shows_only_providers_that_differ():
+    """If a guest uses two PCI cards and Placement is right about one, the finding shows only the other card."""
     recorded = (*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 1), held(PF, VF_CLASS, 2, consumer="i2"))
     (found,) = findings(taking(GPU, FIRST, SECOND, recorded=recorded), CODE, ALL)
     assert found.expected.startswith(f"2 {VF_CLASS} on {PF_NAME} for ")
@@ -100,13 +103,15 @@ def test_the_finding_names_only_providers_with_too_few_or_too_many_allocations()
     assert proof(found) == [("libvirt", VF_CLASS, 1), ("libvirt", VF_CLASS, 1), ("placement", VF_CLASS, 1)]
 
 
-def test_an_allocation_of_more_devices_than_the_guest_has_is_reported():
+def test_an_allocation_of_too_many_pci_devices_is_reported():
+    """If Placement counts three PCI devices for a guest that uses one, the agent reports this."""
     (found,) = findings(taking(FIRST, recorded=(*FLAVOR, held(PF, VF_CLASS, 3))), CODE, ALL)
     assert found.actual == f"Placement records 3 {VF_CLASS} on {PF_NAME}"
     assert found.remedy.endswith(f"{VF_CLASS}=1")
 
 
-def test_missing_allocations_on_two_providers_are_reported_in_one_finding():
+def test_missing_allocations_on_two_cards_are_in_one_finding():
+    """If a guest uses devices of two PCI cards that Placement does not count, one finding shows the two providers."""
     (found,) = findings(taking(GPU, FIRST), CODE, ALL)
     assert found.expected.startswith(f"1 {T4} on {GPU_NAME}, 1 {VF_CLASS} on {PF_NAME} for ")
     assert found.actual == f"Placement records nothing on {GPU_NAME}, nothing on {PF_NAME}"
@@ -114,44 +119,49 @@ def test_missing_allocations_on_two_providers_are_reported_in_one_finding():
     assert found.remedy.endswith(f"--allocation rp={gpu},{T4}=1 --allocation rp={pf},{VF_CLASS}=1")
 
 
-def test_a_physical_function_without_an_allocation_is_reported():
+def test_an_unallocated_physical_function_is_reported():
+    """If a guest uses a whole PCI network card that Placement does not count for it, the agent reports this."""
     bare = view(FLAVOR, providers=(root(), child(PF, inventory(PF_CLASS, 1))))
     world = taking(PF, devices=VFS[:1], placement=bare)
     (found,) = findings(world, CODE, pci_settings({"product_id": "1563"}))
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_the_remedy_contains_the_uuid_that_a_missing_provider_will_get():
+def test_the_command_contains_the_uuid_of_a_future_provider():
+    """If a PCI device has no provider in Placement yet, the repair command has the provider's future UUID."""
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected
 
 
-def test_the_finding_also_appears_if_vcpu_memory_and_disk_amounts_are_wrong():
+def test_wrong_vcpu_amounts_do_not_hide_the_pci_finding():
+    """A PCI device without an allocation is reported even if the instance's VCPU, memory and disk are also wrong."""
     world = taking(GPU, recorded=allocations(I1, VCPU=9, MEMORY_MB=9, DISK_GB=9))
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_a_stopped_instance_with_an_unallocated_device_is_reported():
+def test_a_stopped_instance_without_pci_allocation_is_reported():
+    """A stopped instance with a PCI device is reported if Placement does not count the device for the instance."""
     world = taking(GPU, nova=state(instance(vm_state="stopped")))
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_the_remedy_does_not_mention_nova_compute_without_access_to_nova():
+def test_the_advice_without_nova_does_not_mention_nova_compute():
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy
     assert f"allocation show {I1};" in found.remedy
 
 
-def test_s126_an_instance_without_allocations_is_reported_as_allocation_missing():
+def test_s126_an_instance_without_allocations_has_one_finding():
+    """An instance with PCI devices and no allocation at all causes allocation-missing, and no PCI finding."""
     world = taking(FIRST, SECOND, recorded=())
     assert findings(world, CODE, ALL) == ()
     assert [f.consumer_uuid for f in findings(world, "allocation-missing", ALL)] == [I1]
 
 
-def test_s126_a_guest_without_any_allocation_has_no_separate_pci_finding():
-    """The books agree on DISK_GB: the instance boots from a volume, so none is promised, but has a local volume."""
+def test_s126_a_volume_booted_instance_has_no_pci_finding():
+    """An instance that boots from a volume has no allocation at all. Its PCI devices cause no finding of their own."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))
     world = taking(FIRST, recorded=(), lvm=left, nova=state(instance(boots_from_volume=True)))
@@ -171,6 +181,7 @@ SAME_HOST = {"dest_host": "cmp1", "dest_node": NODE}
     ids=["on its way", "to be confirmed"],
 )
 def test_s126_an_instance_in_a_same_host_resize_is_not_reported(moved):
+    """While an instance is resized on its own host, the agent reports no missing allocation of its PCI devices."""
     resized = instance(old_flavor=instance().flavor, new_flavor=FLAVOR_B, **moved)
     world = taking(FIRST, SECOND, nova=state(resized, migrations=(migration(status="finished", **SAME_HOST),)))
     assert findings(world, CODE, ALL) == ()
@@ -219,14 +230,16 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_pci_device_is_reported_if_its_allocation_may_be_correct(world, chosen):
+def test_no_finding_if_the_pci_allocation_may_be_correct(world, chosen):
+    """The agent reports no PCI device that Placement counts, that device_spec does not list, or that is moving."""
     assert findings(world, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize(
     "order", [(THIRD, FIRST, SECOND), (SECOND, THIRD, FIRST)], ids=["libvirt's order", "another order"]
 )
-def test_the_order_of_pci_functions_does_not_change_the_finding(order):
+def test_the_order_of_pci_functions_does_not_matter(order):
+    """The expected allocation in the finding is the same in whatever order libvirt lists a guest's PCI devices."""
     plain = taking(*order)
     turned = dataclasses.replace(domain(), pci_addresses=order)
     facts = dataclasses.replace(plain.host.value, domains=(turned,))
@@ -234,12 +247,13 @@ def test_the_order_of_pci_functions_does_not_change_the_finding(order):
     assert findings(again, CODE, ALL)[0].expected == findings(plain, CODE, ALL)[0].expected
 
 
-def test_a_host_whose_passthrough_devices_are_all_allocated_has_no_findings():
+def test_a_host_with_all_pci_devices_allocated_has_no_findings():
     counted = taking(GPU, FIRST, SECOND, recorded=(*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 2)))
     assert decided(counted, ALL).findings == ()
 
 
 def test_an_allocated_one_time_use_device_causes_no_finding():
+    """A device with one_time_use is both reserved and allocated while an instance uses it, which is normal."""
     once = pci_settings({"vendor_id": "10de", "one_time_use": True})
     used = view((*FLAVOR, held(GPU, T4)), providers=(root(), child(GPU, inventory(T4, 1, reserved=1))))
     assert decided(taking(GPU, placement=used), once).findings == ()

@@ -23,7 +23,8 @@ ALL = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
     ],
     ids=["s123 the entry is gone", "s128c the device is gone"],
 )
-def test_the_report_names_a_lost_pci_device_and_its_consumer(devices, chosen, why):
+def test_the_finding_shows_a_lost_pci_device_and_its_consumer(devices, chosen, why):
+    """If libvirt or device_spec no longer lists a device in use, the finding shows the device and the instance."""
     (found,) = findings(world(*devices, placement=USED), CODE, chosen)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
@@ -33,7 +34,8 @@ def test_the_report_names_a_lost_pci_device_and_its_consumer(devices, chosen, wh
     assert uuid("i1") in found.remedy
 
 
-def test_a_device_with_fewer_virtual_functions_than_allocated_is_reported():
+def test_a_card_with_too_few_virtual_functions_is_reported():
+    """If a PCI card offers 2 virtual functions and 3 are allocated, the agent reports each instance on the card."""
     allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
     there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
     found = findings(world(*functions(PF, 2), placement=there), CODE, ALL)
@@ -49,7 +51,11 @@ ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
 SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE)
 
 
-def test_a_lost_one_time_use_device_is_reported_even_if_it_has_no_consumer():
+def test_a_lost_one_time_use_device_needs_no_consumer():
+    """A used device with one_time_use is reported if it is lost.
+
+    Its provider stays, so that it is not offered as unused.
+    """
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (
@@ -78,5 +84,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_pci_device_is_reported_only_if_it_is_allocated_and_lost(facts, chosen):
+def test_no_finding_for_a_pci_device_that_is_there_or_unused(facts, chosen):
+    """The agent reports no PCI device as lost if libvirt still lists the device or no instance has it allocated."""
     assert findings(facts, CODE, chosen) == ()

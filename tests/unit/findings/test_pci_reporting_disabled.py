@@ -12,7 +12,8 @@ OFF = pci_settings({"vendor_id": "10de"}, report=False)
 THERE = tree(*(child(f"0000:{bus}:00.0", inventory("CUSTOM_X", 1)) for bus in range(81, 92)))
 
 
-def test_s124_pci_providers_that_remain_after_reporting_is_disabled_are_named():
+def test_s124_pci_providers_that_remain_are_listed():
+    """If report_in_placement is false and Placement has 11 PCI providers, the finding lists eight and "3 more"."""
     (found,) = findings(world(placement=THERE), CODE, OFF)
     assert (found.severity, found.provider_uuid) == (Severity.ERROR, ROOT_UUID)
     assert found.actual.startswith(
@@ -22,11 +23,13 @@ def test_s124_pci_providers_that_remain_after_reporting_is_disabled_are_named():
     assert dict(found.facts) == {"providers": 11}
 
 
-def test_remaining_pci_providers_are_reported_even_if_libvirt_is_unreadable():
+def test_remaining_pci_providers_are_reported_without_libvirt():
+    """If report_in_placement is false, PCI providers in Placement are reported even if libvirt could not be read."""
     assert findings(without(world(placement=THERE), LIBVIRT), CODE, OFF)
 
 
-def test_disabled_pci_reporting_is_reported_only_if_pci_providers_remain():
+def test_no_finding_if_no_pci_providers_remain():
+    """The agent reports report_in_placement = false only if Placement has PCI providers of this host."""
     assert findings(world(device("0000:81:00.0"), placement=tree()), CODE, OFF) == ()
     assert findings(world(placement=THERE), CODE, pci_settings()) == ()
     assert findings(without(world(placement=THERE), PLACEMENT), CODE, OFF) == ()

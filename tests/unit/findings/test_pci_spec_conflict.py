@@ -52,7 +52,8 @@ CASES = {
 
 
 @pytest.mark.parametrize(("devices", "entries", "actual"), CASES.values(), ids=CASES.keys())
-def test_the_finding_explains_the_conflict_and_names_the_devices(devices, entries, actual):
+def test_the_finding_explains_the_conflict_of_device_specs(devices, entries, actual):
+    """If entries of [pci] device_spec contradict each other, the finding shows why and for which devices."""
     chosen = pci_settings(*entries)
     (found,) = findings(world(*devices), CODE, chosen)
     assert (found.severity, found.actual) == (Severity.ERROR, actual)
@@ -61,7 +62,8 @@ def test_the_finding_explains_the_conflict_and_names_the_devices(devices, entrie
     assert found.expected == f"no contradiction between this host's devices and [pci] device_spec = {texts}"
 
 
-def test_s120_a_vf_whose_physical_function_is_unknown_is_reported():
+def test_s120_a_vf_without_a_physical_function_is_reported():
+    """If libvirt shows no physical function for a virtual function, the agent says that it removes no PCI provider."""
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     (found,) = findings(world(lonely), CODE, pci_settings({"product_id": "1515"}))
     assert found.provider_uuid == ROOT_UUID
@@ -71,7 +73,8 @@ def test_s120_a_vf_whose_physical_function_is_unknown_is_reported():
     )
 
 
-def test_s128_a_changed_resource_class_is_reported_if_the_provider_is_in_use():
+def test_s128_a_changed_class_of_a_device_in_use_is_reported():
+    """If device_spec changes a PCI device's resource class while an instance uses the device, this is reported."""
     there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
@@ -83,7 +86,8 @@ def test_s128_a_changed_resource_class_is_reported_if_the_provider_is_in_use():
     assert findings(world(*VFS, placement=freed), CODE, pci_settings({"address": FIRST})) == ()
 
 
-def test_live_migratable_in_a_device_spec_is_reported_if_libvirt_is_too_old():
+def test_live_migratable_is_reported_if_libvirt_is_too_old():
+    """If device_spec has live_migratable and libvirt is too old for it, the finding shows the needed versions."""
     chosen = pci_settings({"product_id": "1515", "live_migratable": True})
     (found,) = findings(world(*VFS, libvirt_version=9_000_000), CODE, chosen)
     assert "live_migratable needs libvirt 10.0.0 and QEMU 8.2.2 at least" in found.actual
@@ -93,16 +97,16 @@ def test_live_migratable_in_a_device_spec_is_reported_if_libvirt_is_too_old():
     assert findings(world(*VFS, libvirt_version=9_000_000), CODE, never) == ()
 
 
-def test_a_pci_conflict_keeps_its_finding_id_if_placement_is_unreadable():
-    """The device's provider may be nova-compute's, with a uuid that nova-compute chose."""
+def test_the_finding_id_does_not_depend_on_placement():
+    """A conflict in device_spec keeps its finding ID if Placement cannot be read."""
     facts, chosen = world(*VFS, placement=tree(child(PF))), pci_settings({"vendor_id": "8086"})
     (seen,) = findings(facts, CODE, chosen)
     (unseen,) = findings(without(facts, PLACEMENT), CODE, chosen)
     assert seen.id == unseen.id
 
 
-def test_a_resource_class_from_provider_yaml_causes_no_conflict_finding():
-    """The allocated class is no leftover of a device_spec."""
+def test_a_class_from_provider_yaml_causes_no_finding():
+    """An operator may add a resource class to a PCI provider by YAML; allocations of the class are no conflict."""
     beside = ProviderEntry(origin="a.yaml:4", name=child(PF).name, inventories=(inventory("CUSTOM_LICENSE", 5),))
     chosen = pci_settings({"product_id": "1515"}, provider_entries=(beside,))
     there = tree(child(PF, inventory("CUSTOM_LICENSE", 5)), allocations=(held(PF, "CUSTOM_LICENSE"),))
@@ -126,4 +130,5 @@ QUIET = {
 
 @pytest.mark.parametrize(("devices", "chosen"), QUIET.values(), ids=QUIET.keys())
 def test_pci_specs_are_reported_only_if_they_conflict(devices, chosen):
+    """The agent reports no entry of [pci] device_spec that agrees with the host's devices."""
     assert findings(world(*devices), CODE, chosen) == ()
