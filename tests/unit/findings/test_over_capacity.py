@@ -59,7 +59,8 @@ CROWD = {
 WORLD = snapshot(**CROWD)
 
 
-def test_the_over_capacity_finding_shows_its_formula_and_leaked_consumers():
+def test_the_finding_shows_the_formula_and_leaked_consumers():
+    """If more VCPU is used than the host has, the finding shows its capacity formula and the leaked allocations."""
     (found,) = findings(WORLD, CODE, ONE_TO_ONE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
@@ -89,7 +90,8 @@ def test_the_over_capacity_finding_shows_its_formula_and_leaked_consumers():
     assert "first remove the leaked allocations" in found.remedy
 
 
-def test_a_host_above_capacity_without_a_leak_is_reported_as_over_committed():
+def test_a_host_without_a_leak_is_reported_as_over_committed():
+    """If more DISK_GB is allocated than the host has, and none of it is leaked, the finding says "over-committed"."""
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
@@ -98,8 +100,8 @@ def test_a_host_above_capacity_without_a_leak_is_reported_as_over_committed():
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
-def test_the_amount_of_leaked_allocations_is_unknown_without_data_from_nova():
-    """An operator who reads "over-committed" would move guests away."""
+def test_the_leaked_amount_is_unknown_without_nova():
+    """If nova was not read, the finding says that the leaked amount is not known and advises to move no guest."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
     assert "it does not know how much of this use is leaked" in found.actual
@@ -107,7 +109,8 @@ def test_the_amount_of_leaked_allocations_is_unknown_without_data_from_nova():
     assert (dict(found.facts)["leaked_consumers"], dict(found.facts)["leaked_amount"]) == (None, None)
 
 
-def test_reserved_is_subtracted_from_total_before_the_allocation_ratio_applies():
+def test_capacity_is_total_minus_reserved_times_ratio():
+    """With 4 CPUs, 1 of them reserved, and ratio 4, up to 12 VCPU may be used before the agent reports a finding."""
     full = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=12))))
     chosen = settings(reserved_host_cpus=1)
     assert findings(full, CODE, chosen) == ()
@@ -117,14 +120,15 @@ def test_reserved_is_subtracted_from_total_before_the_allocation_ratio_applies()
     assert dict(found.facts)["free"] == -1.0
 
 
-def test_a_large_amount_is_printed_in_the_finding_with_all_digits():
+def test_a_large_amount_is_printed_with_all_digits():
     world = snapshot(libvirt=host(memory_mib=1048576), placement=view(allocations(uuid("x"), MEMORY_MB=2097153)))
     (found,) = findings(world, CODE)
     assert found.expected == "at most 1048576 MiB of MEMORY_MB used: (1048576 - 0) x 1"
     assert found.actual.startswith("2097153 MiB of MEMORY_MB used, free -1048577;")
 
 
-def test_a_manually_created_volume_that_exceeds_the_reserved_amount_is_reported():
+def test_a_volume_that_cannot_be_reserved_is_reported():
+    """If a volume made by hand needs more DISK_GB than the agent can reserve, the agent reports the volume."""
     (found,) = findings(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
@@ -133,7 +137,8 @@ def test_a_manually_created_volume_that_exceeds_the_reserved_amount_is_reported(
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 
-def test_the_capacity_is_taken_from_placement_if_libvirt_could_not_be_read():
+def test_the_capacity_comes_from_placement_without_libvirt():
+    """If libvirt could not be read, the agent compares the used amount with the inventory in Placement."""
     four = view(allocations(uuid("i1"), VCPU=9), provider=root(inventory("VCPU", 2, allocation_ratio=4.0)))
     world = snapshot(**settled_world(placement=four), lost=[LIBVIRT])
     (found,) = findings(world, CODE)
@@ -166,19 +171,20 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_resource_class_is_reported_only_if_usage_exceeds_capacity(world):
-    """The agent checks only classes that it measures."""
+def test_a_class_is_reported_only_if_usage_exceeds_capacity(world):
+    """A host that is exactly full causes no finding, and the agent checks only resource classes that it measures."""
     assert findings(world, CODE) == ()
 
 
-def test_the_over_capacity_finding_gives_the_used_amount_without_nova_data():
+def test_the_finding_shows_the_used_amount_without_nova():
+    """If nova was not read, the finding still shows how much is used by Placement's allocations."""
     (found,) = findings(without(WORLD, STATE), CODE, ONE_TO_ONE)
     assert dict(found.facts)["used"] == 47
     assert dict(found.facts)["leaked_consumers"] is None
 
 
-def test_a_used_resource_class_is_reported_if_the_host_no_longer_offers_it():
-    """With cpu_dedicated_set alone no CPU is shared any more, but a consumer still holds VCPU."""
+def test_a_used_class_that_is_no_longer_offered_is_reported():
+    """If the host offers no VCPU any more and an instance still has 1 VCPU allocated, the agent reports this."""
     held = view(allocations(uuid("i1"), VCPU=1), provider=root(inventory("VCPU", 4)))
     world = snapshot(**settled_world(placement=held))
     (found,) = [
@@ -199,7 +205,8 @@ def on_card(*allocated: Allocation, offered: int = 16) -> PlacementView:
     return standing(card_of(GPU_06, inventory("VGPU", offered)), held=allocated)
 
 
-def test_a_child_provider_whose_usage_exceeds_its_capacity_is_reported_by_name():
+def test_an_over_full_child_provider_is_reported_by_name():
+    """If 3 VGPU are allocated on a graphics card that offers 2, the finding shows the name of the card's provider."""
     held = (on(uuid(GPU_06), "i1", "VGPU", 2), on(uuid(GPU_06), "gone", "VGPU", 1))
     world = snapshot(
         libvirt=with_devices(card(GPU_06, nvidia_11=2)),
@@ -215,8 +222,8 @@ def test_a_child_provider_whose_usage_exceeds_its_capacity_is_reported_by_name()
     assert proof(found) == [("placement", "VGPU", 1), ("placement", "VGPU", 2)]
 
 
-def test_each_child_provider_with_the_same_class_is_checked_separately():
-    """Ten on each of two cards that offer eight and sixteen: one card is over capacity, though the sum is not."""
+def test_each_child_provider_is_checked_separately():
+    """If one of two graphics cards is over capacity, it is reported although the cards together have room."""
     both = standing(
         card_of(GPU_06, inventory("VGPU", 16)),
         card_of(GPU_07, inventory("VGPU", 16)),
@@ -226,7 +233,8 @@ def test_each_child_provider_with_the_same_class_is_checked_separately():
     assert [f.provider_uuid for f in findings(world, CODE, ONE_TYPE)] == [uuid(GPU_06)]
 
 
-def test_an_obsolete_child_provider_is_reported_while_it_has_allocations():
+def test_an_obsolete_child_provider_in_use_is_reported():
+    """If a graphics card offers no VGPU any more, its provider is reported as long as an instance has VGPU there."""
     nothing_left = with_devices(card(GPU_06, nvidia_11=0))
     world = snapshot(libvirt=nothing_left, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, ONE_TYPE)
@@ -235,7 +243,8 @@ def test_an_obsolete_child_provider_is_reported_while_it_has_allocations():
     assert findings(snapshot(libvirt=nothing_left, placement=on_card()), CODE, ONE_TYPE) == ()
 
 
-def test_an_allocated_class_that_a_child_provider_no_longer_offers_is_reported():
+def test_a_renamed_class_of_a_child_provider_is_reported():
+    """If the operator gives a card's VGPU another resource class, an allocation of the old VGPU is reported."""
     renamed = settings(mdev_types=(mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_MINE"),))
     world = snapshot(libvirt=CARDS, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, renamed)
@@ -268,8 +277,8 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_a_child_provider_is_reported_only_if_its_usage_exceeds_capacity(world, chosen):
-    """A PCI device that is lost has a finding of its own."""
+def test_no_finding_for_a_child_provider_that_is_just_full(world, chosen):
+    """The agent reports no child provider that is exactly full, has unknown devices or is in use and reserved."""
     assert findings(world, CODE, chosen) == ()
 
 
@@ -305,7 +314,8 @@ def of_cpus(*instances, libvirt=TWO_CELLS, chosen=DEDICATED, **changes):
     return [found for found in findings(world, CODE, chosen) if dict(found.facts).get("cpus")]
 
 
-def test_s21_two_instances_pinned_to_the_same_cpu_are_both_counted_and_named():
+def test_s21_two_instances_pinned_to_one_cpu_are_reported():
+    """If nova pinned two instances to the same CPU, the finding shows the instances, and the agent counts them."""
     both = pinned("a", 1, cell=0), pinned("b", 1, cell=0)
     (found,) = of_cpus(*both)
     assert found.expected == "only one guest is pinned to CPU 1 of NUMA cell 0"
@@ -319,12 +329,14 @@ def test_s21_two_instances_pinned_to_the_same_cpu_are_both_counted_and_named():
     assert decision.plan.writes  # the audit goes on
 
 
-def test_an_instance_with_thread_policy_isolate_also_occupies_sibling_cpus():
+def test_thread_policy_isolate_also_occupies_sibling_cpus():
+    """An instance with thread policy isolate is pinned to CPU 2. An instance on CPU 2's sibling is a conflict."""
     (found,) = of_cpus(pinned("a", 2, cell=1, thread_policy="isolate"), pinned("b", 3, cell=1))
     assert dict(found.facts)["cpus"] == "3"
 
 
 def test_a_guest_that_is_pinned_to_a_shared_cpu_is_reported():
+    """An instance pinned to a CPU of cpu_shared_set is reported; pinning is only for CPUs of cpu_dedicated_set."""
     (found,) = of_cpus(pinned("a", 0))
     assert found.expected == "no guest is pinned to CPU 0 of NUMA cell 0, because guests must not be pinned to this CPU"
     assert found.actual == f"CPU 0 of NUMA cell 0 is pinned for instance {uuid('a')} (a)"
@@ -340,7 +352,8 @@ def test_unpinned_guests_on_the_same_cpu_are_not_reported():
     assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
 
 
-def test_pinned_cpus_before_and_after_a_same_host_resize_do_not_conflict():
+def test_a_resize_on_the_same_host_is_no_pinning_conflict():
+    """During a resize on one host, the old and the new size of an instance may be pinned to the same CPU."""
     both_sides = dataclasses.replace(
         pinned("a", 1),
         task_state="resize_finish",
@@ -354,11 +367,13 @@ def test_pinned_cpus_before_and_after_a_same_host_resize_do_not_conflict():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_a_pinning_conflict_is_not_reported_if_nova_or_libvirt_cannot_be_read(lost):
+def test_no_pinning_conflict_without_nova_or_libvirt(lost):
+    """If nova or libvirt could not be read, the agent reports no conflict between pinned instances."""
     world = snapshot(libvirt=TWO_CELLS, nova=state(pinned("a", 1), pinned("b", 1)), lost=[lost])
     assert [found for found in findings(world, CODE, DEDICATED) if dict(found.facts).get("cpus")] == []
 
 
-def test_a_pinning_conflict_is_not_reported_while_a_cpu_of_the_host_is_offline():
+def test_no_pinning_conflict_while_a_cpu_is_offline():
+    """While a configured CPU of the host is offline, the agent reports no conflict between pinned instances."""
     offline = tuple(dataclasses.replace(cpu, online=cpu.id != 3) for cpu in TWO_CELLS.cpus)
     assert of_cpus(pinned("a", 1), pinned("b", 1), libvirt=dataclasses.replace(TWO_CELLS, cpus=offline)) == []
