@@ -17,7 +17,7 @@ def settings_of(tmp_path, name):
 
 @pytest.mark.parametrize("name", RECORDED)
 def test_the_agent_accepts_every_recorded_nova_conf(tmp_path, name):
-    """The agent reads each nova.conf that was recorded from a real nova-compute, without any change to the file."""
+    """The agent accepts, unchanged, each nova.conf file that was recorded from a real nova-compute."""
     settings = settings_of(tmp_path, name)
     assert settings.host == "cmp1.example.org"
     assert settings.instances_path == "/var/lib/nova/instances"

@@ -24,7 +24,7 @@ def test_a_reload_changes_only_mutable_options(tmp_path):
 
 
 def test_an_option_that_is_changed_back_needs_no_restart(tmp_path):
-    """A reload asks for a restart while [lvm] deadline differs in the file. It stops once the old value is back."""
+    """If [lvm] deadline is changed in the file and then changed back, a reload asks for no restart."""
     running = load_ours(tmp_path, ALONE + "[lvm]\ndeadline = 5\n")
     write(tmp_path, "stocktake.conf", ALONE + "[lvm]\ndeadline = 6\n")
     once = reload(running)
@@ -83,7 +83,7 @@ def with_options(loaded, *options):
     ["[DEFAULT]\nupdate_resources_interval = soon\n", "[agent]\nrol = x\n", "[broken\n"],
 )
 def test_a_reload_rejects_an_invalid_file(tmp_path, bad):
-    """A reload refuses a file with a bad value, an unknown option or a syntax error. The running values stay."""
+    """A reload refuses a file with a bad value, an unknown option or a syntax error, and the old values stay."""
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\n")
     before = running.rows()
     write(tmp_path, "stocktake.conf", ALONE + bad)

@@ -207,8 +207,8 @@ def test_the_worker_waits_until_an_audit_request_is_due():
     assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
-def test_a_queue_on_hold_only_collects_requests(queue, clock):
-    """While the audit queue is on hold no audit starts; its release hands all collected requests to one audit."""
+def test_a_queue_on_hold_collects_events_without_an_audit(queue, clock):
+    """While the audit queue is on hold, events start no audit; the release hands all requests to one audit."""
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_in_turn("interval")
@@ -259,7 +259,7 @@ def test_rpc_requests_soon_after_an_rpc_audit_share_one_audit(queue, clock):
 
 
 def test_the_next_audit_of_any_kind_serves_a_waiting_rpc_request(queue, clock):
-    """An RPC request for an audit that has to wait is served by an earlier audit for a libvirt event or an operator."""
+    """An RPC request that has to wait is served earlier if a libvirt event or an operator starts an audit."""
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")
@@ -273,10 +273,7 @@ def test_the_next_audit_of_any_kind_serves_a_waiting_rpc_request(queue, clock):
 
 
 def test_a_shorter_minimum_pause_starts_a_waiting_rpc_audit(queue):
-    """An RPC request waits for the minimum pause between RPC audits.
-
-    If the pause becomes 0, the audit starts at once.
-    """
+    """A waiting RPC request is served at once if the minimum pause between audits by RPC is set to 0."""
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")

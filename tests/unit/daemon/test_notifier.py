@@ -19,10 +19,7 @@ def listener(request, tmp_path):
 
 
 def test_a_systemd_notification_is_sent_as_one_datagram(listener):
-    """The agent sends READY=1 and STATUS=...
-
-    to systemd in a single datagram, and replaces line breaks in the status by spaces.
-    """
+    """The agent sends READY=1 and its status to systemd in one datagram, without line breaks in the status."""
     server, address = listener
     Notifier(address, None).send("READY=1", "STATUS=two\nlines")
     assert server.recv(1000) == b"READY=1\nSTATUS=two lines"

@@ -20,11 +20,8 @@ class Configured:
     summary_interval_s = 3600.0
 
 
-def test_a_failed_report_write_is_logged_once_for_each_error(caplog):
-    """The agent cannot write its report file.
-
-    A warning is logged when the error is new or has changed, not at each audit.
-    """
+def test_a_failed_report_write_is_logged_if_the_error_changes(caplog):
+    """If the report file cannot be written at several audits, the agent logs only a new or changed error."""
     problems = ["full", "full", "gone", None, "gone"]
     told = []
 

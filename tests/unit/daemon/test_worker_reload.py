@@ -81,14 +81,14 @@ def running():
 
 
 def test_the_memory_of_an_audit_is_passed_to_the_next_audit(running):
-    """What an audit has cached and remembered is used by the next audit, unless the configuration is reloaded."""
+    """What an audit remembers, such as the node's name, is used by the next audit."""
     _current, audited, parts = running
     assert [audited(), audited()] == [AuditMemory(), LEFT]
     assert parts.reader.times == 0
 
 
 def test_the_first_audit_after_a_reload_uses_no_cached_data(running):
-    """After a reload of the configuration, the next audit reads the host, Placement's traits and the images anew."""
+    """A reload of the configuration drops what the agent has cached about the host, Placement and the images."""
     current, audited, parts = running
     audited()
     current.replace(configured(parts))

@@ -31,8 +31,8 @@ def miss(reader, gate):
     return str(raised.value)
 
 
-def test_every_call_runs_on_the_same_reader_thread(reader):
-    """All reads of one source, here the disk, run one after the other on one thread of the agent."""
+def test_every_read_runs_on_the_same_reader_thread(reader):
+    """All reads of one source, such as the disk, run on one and the same thread of the agent."""
     names = {reader.call(lambda: threading.current_thread().name, Deadline.after(60)) for _ in range(3)}
     assert names == {"reader-disk"}
 
@@ -68,7 +68,7 @@ def test_a_second_read_is_rejected_while_the_first_hangs(reader, gate):
 
 
 def test_all_timeout_errors_of_a_hung_read_are_equal(reader, gate):
-    """Each attempt during a hung read gives the same message, because a finding needs equal text in two audits."""
+    """While a read hangs, each attempt fails with the same text, so that a finding can be confirmed by equal text."""
     said = {miss(reader, gate), miss(reader, gate)}
     with pytest.raises(SourceUnavailable) as raised:
         reader.call(gate.wait, Deadline.after(60))
@@ -118,7 +118,7 @@ def test_a_stopped_reader_thread_rejects_further_reads(reader):
 
 
 def test_stopping_the_reader_does_not_wait_for_a_hung_read(reader, gate):
-    """The function stop() returns false at once while a read hangs, because the hung thread cannot be ended."""
+    """The reader's stop() returns False at once while a read hangs, because the hung thread cannot be ended."""
     miss(reader, gate)
     done = threading.Event()
     ended = []

@@ -64,7 +64,7 @@ def test_the_finding_shows_only_the_differing_resource():
 
 
 def test_the_finding_shows_the_maximum_number_of_vcpus():
-    """If a guest has 1 of at most 4 VCPU plugged in, the agent compares the 4 with the flavor."""
+    """If a guest has 1 of at most 4 VCPU plugged in, the agent compares the maximum of 4 with the flavor."""
     (found,) = findings(with_guest(domain(vcpus=1, maximum_vcpus=4)), CODE)
     assert found.actual == "domain i1 was defined with 4 VCPU"
 

@@ -44,10 +44,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
 def test_s92_a_wrong_node_name_stops_all_writes(world, actual, held):
-    """If nova or Placement has another name for this host's UUID, the agent writes nothing.
-
-    Another UUID stops no write.
-    """
+    """If nova or Placement has another name for this host's UUID, the agent reports the name and writes nothing."""
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -70,8 +67,8 @@ NOVA_GUEST = domain(managed_by_nova=True)
 
 
 @pytest.mark.parametrize("known", [ROOT_UUID, None], ids=["identity from a file", "no identity"])
-def test_a_host_with_nova_guests_must_be_known_to_nova(known):
-    """If a host has a guest made by nova, and nova does not know the host, the agent writes nothing."""
+def test_the_agent_writes_nothing_if_nova_lost_the_host(known):
+    """If a host has a guest made by nova, and nova's database does not know the host, the agent writes nothing."""
     world = snapshot(
         nova=state(nodes=()), libvirt=host(NOVA_GUEST), placement=view(provider=root(inventory("VCPU", 9)))
     )

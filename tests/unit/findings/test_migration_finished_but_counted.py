@@ -79,6 +79,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_only_an_allocation_of_a_past_evacuation_is_reported(world):
-    """An allocation is not reported as left by an evacuation if the instance came back, is deleted or moves again."""
+def test_no_finding_if_no_evacuation_left_the_allocation(world):
+    """An evacuated instance is not reported if it came back, is deleted or moves again, or has no allocation here."""
     assert findings(world, CODE) == ()

@@ -184,7 +184,7 @@ def test_the_finding_shows_the_used_amount_without_nova():
 
 
 def test_a_used_class_that_is_no_longer_offered_is_reported():
-    """If the host offers no VCPU any more and an instance still has 1 VCPU allocated, the agent reports this."""
+    """If the host no longer offers VCPU, an instance that still has 1 VCPU allocated causes a finding."""
     held = view(allocations(uuid("i1"), VCPU=1), provider=root(inventory("VCPU", 4)))
     world = snapshot(**settled_world(placement=held))
     (found,) = [
@@ -223,7 +223,7 @@ def test_an_over_full_child_provider_is_reported_by_name():
 
 
 def test_each_child_provider_is_checked_separately():
-    """If one of two graphics cards is over capacity, it is reported although the cards together have room."""
+    """If one of two graphics cards is over capacity, that card is reported although the cards together have room."""
     both = standing(
         card_of(GPU_06, inventory("VGPU", 16)),
         card_of(GPU_07, inventory("VGPU", 16)),
@@ -277,8 +277,8 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_no_finding_for_a_child_provider_that_is_just_full(world, chosen):
-    """The agent reports no child provider that is exactly full, has unknown devices or is in use and reserved."""
+def test_no_finding_for_a_full_child_provider(world, chosen):
+    """The agent reports no child provider that is exactly full, and none if the host's devices cannot be listed."""
     assert findings(world, CODE, chosen) == ()
 
 

@@ -104,7 +104,7 @@ def test_the_finding_shows_only_providers_that_differ():
 
 
 def test_an_allocation_of_too_many_pci_devices_is_reported():
-    """If Placement counts three PCI devices for a guest that uses one, the agent reports this."""
+    """A guest that uses one PCI device is reported if Placement counts three PCI devices for its instance."""
     (found,) = findings(taking(FIRST, recorded=(*FLAVOR, held(PF, VF_CLASS, 3))), CODE, ALL)
     assert found.actual == f"Placement records 3 {VF_CLASS} on {PF_NAME}"
     assert found.remedy.endswith(f"{VF_CLASS}=1")
@@ -120,7 +120,7 @@ def test_missing_allocations_on_two_cards_are_in_one_finding():
 
 
 def test_an_unallocated_physical_function_is_reported():
-    """If a guest uses a whole PCI network card that Placement does not count for it, the agent reports this."""
+    """A guest that uses a whole PCI network card is reported if Placement does not count the card for it."""
     bare = view(FLAVOR, providers=(root(), child(PF, inventory(PF_CLASS, 1))))
     world = taking(PF, devices=VFS[:1], placement=bare)
     (found,) = findings(world, CODE, pci_settings({"product_id": "1563"}))
@@ -161,7 +161,7 @@ def test_s126_an_instance_without_allocations_has_one_finding():
 
 
 def test_s126_a_volume_booted_instance_has_no_pci_finding():
-    """An instance that boots from a volume has no allocation at all. Its PCI devices cause no finding of their own."""
+    """If an instance that boots from a volume has no allocation at all, its PCI devices cause no separate finding."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))
     world = taking(FIRST, recorded=(), lvm=left, nova=state(instance(boots_from_volume=True)))

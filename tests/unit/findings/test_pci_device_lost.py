@@ -51,11 +51,8 @@ ONCE = frozenset({MANAGED, "HW_PCI_ONE_TIME_USE"})
 SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE)
 
 
-def test_a_lost_one_time_use_device_needs_no_consumer():
-    """A used device with one_time_use is reported if it is lost.
-
-    Its provider stays, so that it is not offered as unused.
-    """
+def test_a_lost_one_time_use_device_is_always_reported():
+    """A used PCI device with one_time_use is reported as lost even if no instance has the device allocated."""
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (

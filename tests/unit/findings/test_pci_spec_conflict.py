@@ -53,7 +53,7 @@ CASES = {
 
 @pytest.mark.parametrize(("devices", "entries", "actual"), CASES.values(), ids=CASES.keys())
 def test_the_finding_explains_the_conflict_of_device_specs(devices, entries, actual):
-    """If entries of [pci] device_spec contradict each other, the finding shows why and for which devices."""
+    """If [pci] device_spec contradicts itself or the host's devices, the finding shows why and for which devices."""
     chosen = pci_settings(*entries)
     (found,) = findings(world(*devices), CODE, chosen)
     assert (found.severity, found.actual) == (Severity.ERROR, actual)
@@ -63,7 +63,7 @@ def test_the_finding_explains_the_conflict_of_device_specs(devices, entries, act
 
 
 def test_s120_a_vf_without_a_physical_function_is_reported():
-    """If libvirt shows no physical function for a virtual function, the agent says that it removes no PCI provider."""
+    """If libvirt shows no physical function for a virtual function, the finding shows the virtual function."""
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     (found,) = findings(world(lonely), CODE, pci_settings({"product_id": "1515"}))
     assert found.provider_uuid == ROOT_UUID
@@ -74,7 +74,7 @@ def test_s120_a_vf_without_a_physical_function_is_reported():
 
 
 def test_s128_a_changed_class_of_a_device_in_use_is_reported():
-    """If device_spec changes a PCI device's resource class while an instance uses the device, this is reported."""
+    """If device_spec gives a PCI device a new resource class while an instance uses it, the finding shows the two."""
     there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
@@ -129,6 +129,5 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("devices", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_pci_specs_are_reported_only_if_they_conflict(devices, chosen):
-    """The agent reports no entry of [pci] device_spec that agrees with the host's devices."""
+def test_device_specs_without_a_conflict_cause_no_finding(devices, chosen):
     assert findings(world(*devices), CODE, chosen) == ()
