@@ -108,7 +108,7 @@ def test_many_events_during_a_placement_outage_cause_few_audits(living, monkeypa
 
 
 def test_an_operator_request_during_an_outage_starts_an_audit(living, monkeypatch):
-    """While Placement is down, events wait longer before an audit, and an operator's signal starts an audit at once."""
+    """While Placement is down, events wait longer before an audit; an operator's signal starts an audit at once."""
     # Retries come soon; events during the outage would gather for half a minute.
     monkeypatch.setattr(workers, "retry_delay", lambda _failures: 0.1)
     monkeypatch.setattr(workers, "RETRY_FIRST_S", workers.GATHER_CAP_S)

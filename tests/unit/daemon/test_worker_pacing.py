@@ -123,7 +123,7 @@ def test_retry_pauses_double_up_to_a_maximum():
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
 def test_a_retry_never_comes_before_the_earliest_allowed_time(failed, audit_again, hold_s, due_in):
-    """The agent never schedules a further audit before the time until which Placement has to be left alone."""
+    """If Placement asks for a pause by Retry-After, the agent schedules no further audit before the pause ends."""
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
     after = follow_up(before, 100.0, failed=failed, audit_again=audit_again, not_before=100.0 + hold_s)
     assert (after.at is None) is (not failed and not audit_again)

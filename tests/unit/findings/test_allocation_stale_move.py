@@ -71,7 +71,7 @@ def test_the_finding_says_where_the_instance_is_now(world, where, lives_on):
 
 
 def test_an_allocation_left_by_a_confirmed_move_is_reported():
-    """If a migration is confirmed and Placement still counts its allocation on this host, the agent reports it."""
+    """If Placement still counts the allocation of a confirmed migration on this host, the allocation is reported."""
     mover = uuid("migration-1")
     world = snapshot(
         nova=state(instance(**AWAY), migrations=(migration(status="confirmed"),)),
@@ -100,14 +100,11 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_finding_before_the_move_has_ended(world):
-    """No stale allocation is reported while an instance may still move, lives here or is deleted."""
+    """The agent reports no stale allocation of an instance that may still move, is on this host or is deleted."""
     assert findings(world, CODE) == ()
 
 
 def test_a_failed_migration_does_not_hide_a_stale_allocation():
-    """An instance lives on another host, and its migration has status error.
-
-    Its allocation on this host is reported.
-    """
+    """If an instance is on another host, its allocation here is reported despite a migration with status error."""
     world = recorded_for(instance(**AWAY), migrations=(migration(status="error"),))
     assert len(findings(world, CODE)) == 1

@@ -76,7 +76,7 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_finding_if_the_compute_node_may_belong_to_the_host(world):
-    """The agent reports no compute node that is its own or is deleted, and none if nova's database was not read."""
+    """The agent reports no compute node that is deleted or is the host's own, and none if nova was not read."""
     assert findings(world, CODE) == ()
 
 
@@ -125,7 +125,7 @@ def test_the_finding_lists_consumers_of_the_orphaned_node():
 
 
 def test_the_finding_lists_at_most_three_consumers():
-    """If five consumers have allocations on an orphaned compute node, the finding ends with "2 more consumers"."""
+    """If five consumers have allocations on an orphaned compute node, the finding counts two as "2 more consumers"."""
     held = [
         dataclasses.replace(each, provider_uuid=ROW.uuid) for n in range(5) for each in allocations(f"c{n}", VCPU=1)
     ]

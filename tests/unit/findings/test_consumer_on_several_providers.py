@@ -144,7 +144,7 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_finding_if_the_allocations_may_be_correct(world):
-    """No consumer is reported for a resize or evacuation under way, shared storage, or a source that was not read."""
+    """No instance with allocations on two providers is reported during a resize or for shared storage."""
     assert findings(world, CODE) == ()
 
 

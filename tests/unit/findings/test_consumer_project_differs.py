@@ -38,7 +38,7 @@ WORLD = booked(project_id="another")
 
 
 def test_the_finding_shows_project_and_user_of_both_sides():
-    """If nova and Placement differ in an instance's project, the finding shows the project and user of each."""
+    """If nova and Placement differ in the project of an instance, the finding shows both projects and users."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"instance {I1} (i1) belongs to project p, user u"

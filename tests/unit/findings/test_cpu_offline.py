@@ -24,7 +24,7 @@ def test_s77_the_finding_shows_the_option_and_its_offline_cpus():
     assert "chcpu -e 2" in found.remedy
 
 
-def test_s79_a_nonexistent_cpu_is_to_be_removed_from_the_set():
+def test_s79_a_nonexistent_cpu_is_reported_with_advice():
     """If [compute] cpu_dedicated_set lists CPU 7 on a host with CPUs 0-1, the finding advises to take CPU 7 out."""
     (found,) = findings(snapshot(libvirt=host(cpus=2)), CODE, settings(cpu_dedicated_set=(1, 7)))
     assert found.actual == (
