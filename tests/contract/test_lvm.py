@@ -62,9 +62,10 @@ def test_the_next_lvm_read_includes_a_new_volume(group: VolumeGroupRig) -> None:
 
 
 @root
-def test_the_lvm_source_reads_only_configured_volume_groups(
+def test_the_agent_reads_only_configured_volume_groups(
     tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig
 ) -> None:
+    """The host has two LVM volume groups, and the agent reads only those that it is configured to read."""
     group.add_volume("a", EXTENT)
     second.add_volume("b", EXTENT)
     both = rigs.view(tmp_path / "view", group, second)
@@ -75,19 +76,22 @@ def test_the_lvm_source_reads_only_configured_volume_groups(
 
 
 @root
-def test_a_vanished_volume_group_is_absent_from_the_lvm_facts(group: VolumeGroupRig, second: VolumeGroupRig) -> None:
+def test_a_vanished_volume_group_is_left_out(group: VolumeGroupRig, second: VolumeGroupRig) -> None:
+    """If a configured LVM volume group no longer exists, the agent's read succeeds and leaves the group out."""
     assert read(second.runner, "vg0") == StorageFacts()
     assert [g.name for g in read(second.runner, "vg0", "vg1").groups] == ["vg1"]
 
 
 @root
-def test_the_lvm_read_fails_if_vgs_lists_no_volume_group_at_all(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+def test_the_lvm_read_fails_if_vgs_lists_nothing(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+    """The agent rejects an empty list from `vgs` if a volume group is configured, and suspects missing privileges."""
     with pytest.raises(SourceInconsistent, match=r"lists no volume group at all, but vg0 is configured.*privileges"):
         read(rigs.view(tmp_path / "blind"), "vg0")
 
 
 @root
-def test_the_lvm_read_fails_with_a_hint_about_privileges_if_not_run_as_root() -> None:
+def test_an_lvm_read_without_root_hints_at_privileges() -> None:
+    """If the agent runs `vgs` without root, the read fails and the error mentions missing privileges."""
     nobody = ("setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
     # Only root may enter pytest's own folders; lvm2 would fail there because it could not read its configuration.
     with tempfile.TemporaryDirectory() as name, contextlib.closing(rigs.make_group(pathlib.Path(name), "vg0")) as rig:
@@ -109,7 +113,8 @@ class Prefixed:
 
 
 @root
-def test_the_extents_of_all_kinds_of_volumes_add_up_to_the_used_extents(group: VolumeGroupRig) -> None:
+def test_the_extents_of_all_volumes_add_up(group: VolumeGroupRig) -> None:
+    """A volume group has volumes of every LVM kind. Their extents add up to the used space that `pvs` shows."""
     rigs.lay_out(group, every_kind())
     facts = read(group.runner, "vg0")
     used = rigs.lvm(group.runner, "pvs", "--noheadings", "--units", "b", "--nosuffix", "-o", "pv_used")
@@ -121,7 +126,8 @@ def test_the_extents_of_all_kinds_of_volumes_add_up_to_the_used_extents(group: V
 
 
 @root
-def test_thin_pool_extents_are_counted_at_its_hidden_data_and_metadata_volumes(group: VolumeGroupRig) -> None:
+def test_a_thin_pool_is_counted_at_its_hidden_volumes(group: VolumeGroupRig) -> None:
+    """An LVM thin pool's extents are counted at its hidden data and metadata volumes, not at the pool itself."""
     rigs.lay_out(group, thin_pool("vg0-pool", "volume-1", "volume-2"))
     facts = read(group.runner, "vg0")
     assert {v.name: (v.size_bytes // EXTENT, v.extent_bytes // EXTENT) for v in facts.volumes} == {
@@ -135,9 +141,10 @@ def test_thin_pool_extents_are_counted_at_its_hidden_data_and_metadata_volumes(g
 
 
 @root
-def test_the_extents_of_a_volume_on_a_missing_physical_volume_are_read(
+def test_a_volume_on_a_missing_disk_keeps_its_extents(
     tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig
 ) -> None:
+    """The physical volume below an LVM volume is missing; the agent still reads the size of the volume in extents."""
     second.add_volume("lost", 2 * EXTENT)
     rigs.lvm(rigs.view(tmp_path / "both", group, second), "vgmerge", "vg0", "vg1")
     facts = read(group.runner, "vg0")
@@ -161,7 +168,8 @@ class Meddler:
 
 
 @root
-def test_a_volume_created_between_vgs_and_lvs_triggers_a_second_read(group: VolumeGroupRig) -> None:
+def test_a_volume_created_during_a_read_causes_a_second_read(group: VolumeGroupRig) -> None:
+    """A volume appears after the agent ran `vgs` and before it runs `lvs`, so the agent runs both commands again."""
     meddler = Meddler(group)
     facts = read(meddler, "vg0")
     assert meddler.commands == ["vgs", "lvs", "vgs", "lvs"]
@@ -170,7 +178,8 @@ def test_a_volume_created_between_vgs_and_lvs_triggers_a_second_read(group: Volu
 
 
 @root
-def test_the_error_of_a_failed_vgs_has_the_last_stderr_line(tmp_path: pathlib.Path) -> None:
+def test_the_error_of_a_failed_vgs_quotes_stderr(tmp_path: pathlib.Path) -> None:
+    """If `vgs` fails, the agent's error shows the exit status and the last line that `vgs` wrote to stderr."""
     (tmp_path / "lvm.conf").write_text("devices {", encoding="utf-8")
     runner = SubprocessRunner(environment={"LVM_SYSTEM_DIR": str(tmp_path)})
     with pytest.raises(SourceUnavailable, match=r"vgs failed with exit status \d+: Failed to load config file"):
@@ -192,7 +201,8 @@ def in_path(folder: pathlib.Path) -> SubprocessRunner:
     return SubprocessRunner(environment={"PATH": f"{folder}:/usr/bin:/bin"})
 
 
-def test_an_lvm_command_that_hangs_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
+def test_a_hanging_lvm_command_is_killed_with_its_children(tmp_path: pathlib.Path) -> None:
+    """If `vgs` does not answer before the deadline, the agent kills `vgs` and the child processes of `vgs`."""
     hang = f"sleep 60 & echo $! > {tmp_path}/child\necho waiting for a lock >&2\nwait"
     rigs.script(tmp_path / "bin", "vgs", hang)
     with pytest.raises(SourceUnavailable, match=r"vgs did not answer within 3\.0 s and was killed.*waiting for a lock"):
@@ -214,9 +224,10 @@ def ended(pid: int) -> bool:
         return True
 
 
-def test_an_lvm_command_that_cannot_be_killed_is_not_started_again(
+def test_an_unkillable_lvm_command_is_not_started_again(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """While a `vgs` process survives SIGKILL, the agent's later reads fail without starting another `vgs`."""
     # A test cannot make a process hang in the kernel. A killpg that does nothing has the same effect.
     runner, killpg = in_path(tmp_path / "bin"), os.killpg
     monkeypatch.setattr(lvm_source, "_REAP_S", 0.05)
@@ -242,8 +253,8 @@ def test_an_lvm_command_that_cannot_be_killed_is_not_started_again(
         read(runner, "vg0")
 
 
-def test_the_timeout_error_of_lvs_shows_the_limit_for_the_whole_lvm_read(tmp_path: pathlib.Path) -> None:
-    """The time left for lvs differs in each audit; an error with that figure would be a new finding in each audit."""
+def test_the_timeout_error_of_lvs_shows_the_whole_limit(tmp_path: pathlib.Path) -> None:
+    """The error shows the fixed limit of the LVM read, because the time left for `lvs` differs in each audit."""
     row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
     rigs.script(tmp_path / "bin", "vgs", f"sleep 0.3; echo '{report}'")
@@ -252,7 +263,8 @@ def test_the_timeout_error_of_lvs_shows_the_limit_for_the_whole_lvm_read(tmp_pat
         read(in_path(tmp_path / "bin"), "vg0", deadline_s=3.0)
 
 
-def test_the_deadline_of_the_audit_limits_the_time_of_the_lvm_read(tmp_path: pathlib.Path) -> None:
+def test_the_audit_deadline_limits_the_lvm_read(tmp_path: pathlib.Path) -> None:
+    """The agent stops `vgs` at the deadline of the audit, even if the LVM read alone may take longer."""
     rigs.script(tmp_path / "bin", "vgs", "exec sleep 60")
     source = Lvm(("vg0",), 60.0, in_path(tmp_path / "bin"))
     with pytest.raises(SourceUnavailable, match=r"did not answer within [01]\.\d s"):
@@ -267,7 +279,8 @@ exec /usr/sbin/vgs "$@"
 
 
 @root
-def test_the_lvm_source_retries_a_crashed_vgs(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+def test_a_crashed_vgs_is_run_again(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+    """If `vgs` crashes once with a segmentation fault, the agent runs `vgs` again and the read succeeds."""
     folder = tmp_path / "bin"
     rigs.script(folder, "vgs", CRASH.format(folder=folder, crashes=1))
     path = {"PATH": f"{folder}:/usr/sbin:/usr/bin:/bin"}
@@ -282,9 +295,8 @@ def test_the_lvm_read_fails_if_vgs_crashes_twice(tmp_path: pathlib.Path) -> None
     assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
 
-def test_the_command_runner_sets_locale_c_and_provides_no_stdin(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_commands_run_with_locale_c_and_without_stdin(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The agent runs LVM commands with LC_ALL=C and an empty stdin, and keeps the operator's LVM_SYSTEM_DIR."""
     monkeypatch.setenv("LVM_SYSTEM_DIR", "/of/the/operator")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     show = 'echo "$LC_ALL $LVM_SUPPRESS_FD_WARNINGS $LVM_SYSTEM_DIR"; cat'
@@ -293,7 +305,8 @@ def test_the_command_runner_sets_locale_c_and_provides_no_stdin(
 
 
 @root
-def test_closing_a_test_volume_group_removes_its_files_and_loop_devices(tmp_path: pathlib.Path) -> None:
+def test_closing_a_test_volume_group_leaves_nothing_behind(tmp_path: pathlib.Path) -> None:
+    """After a volume group for tests is closed, its files and loop devices are gone."""
     rig = rigs.make_group(tmp_path, "vg0")
     rig.add_volume("a", EXTENT)
     assert len(rigs.loop_devices_of(tmp_path)) == 1
@@ -305,7 +318,8 @@ def test_closing_a_test_volume_group_removes_its_files_and_loop_devices(tmp_path
 
 
 @root
-def test_a_failed_creation_of_a_test_volume_group_leaves_no_files_or_devices(tmp_path: pathlib.Path) -> None:
+def test_a_failed_test_volume_group_leaves_nothing_behind(tmp_path: pathlib.Path) -> None:
+    """If `vgcreate` fails for a volume group for tests, no files or loop devices are left."""
     rigs.make_group(tmp_path, "probe").close()
     with pytest.raises(NoVolumeGroup, match="vgcreate"):
         VolumeGroupRig(folder=tmp_path, name="in valid", size_bytes=64 * MIB).create()
@@ -314,9 +328,8 @@ def test_a_failed_creation_of_a_test_volume_group_leaves_no_files_or_devices(tmp
 
 
 @root
-def test_lvm_with_another_system_id_does_not_list_the_test_volume_group(
-    tmp_path: pathlib.Path, group: VolumeGroupRig
-) -> None:
+def test_the_host_does_not_list_the_test_volume_group(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
+    """A volume group for tests has its own LVM system ID, so `vgs` with another system ID does not list the group."""
     ours = rigs.view(tmp_path / "host", group)
     conf = tmp_path / "host" / "lvm.conf"
     conf.write_text(conf.read_text().replace("stocktake-demo", "the-host"), encoding="utf-8")
@@ -324,7 +337,8 @@ def test_lvm_with_another_system_id_does_not_list_the_test_volume_group(
 
 
 @root
-def test_the_simulated_lvm_report_of_the_demo_equals_the_report_of_lvm2(group: VolumeGroupRig) -> None:
+def test_the_simulated_lvm_report_equals_that_of_lvm2(group: VolumeGroupRig) -> None:
+    """Apart from UUIDs, the demo's simulated volume group gives the agent the same facts as a real group."""
     recorded = RecordedGroup(name="vg0", size_bytes=group.size_bytes, reason="the test")
     for each in (group, recorded):
         each.add_volume("a", 20 * MIB)
@@ -341,7 +355,8 @@ def nameless(facts: StorageFacts) -> StorageFacts:
 
 
 @root
-def test_the_demo_uses_a_real_volume_group_if_the_machine_can_create_one(tmp_path: pathlib.Path) -> None:
+def test_the_demo_uses_a_real_volume_group_if_possible(tmp_path: pathlib.Path) -> None:
+    """If the machine can create an LVM volume group on a loop device, the demo uses that real group."""
     rigs.make_group(tmp_path, "probe").close()
     opened = open_group(tmp_path, "vg0", 1 << 30)
     try:
@@ -358,7 +373,8 @@ def test_the_demo_reports_why_its_volume_group_is_simulated(tmp_path: pathlib.Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_volume_can_be_added_to_a_simulated_volume_group_and_removed_from_it() -> None:
+def test_a_simulated_volume_group_adds_and_removes_volumes() -> None:
+    """The demo's simulated LVM volume group accepts a new volume and lists it until the volume is removed."""
     group = RecordedGroup(name="vg0", size_bytes=1 << 30, reason="not root")
     runner = group.runner
     group.add_volume("a", 1)
