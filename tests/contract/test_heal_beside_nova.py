@@ -96,7 +96,8 @@ def host(tmp_path: Path, placement: Rest, monkeypatch: pytest.MonkeyPatch) -> It
             placement.release(uuid(name))
 
 
-def test_heal_removes_leaked_and_stale_allocations_while_nova_compute_runs(host):
+def test_heal_removes_leaked_allocations_beside_nova_compute(host):
+    """Beside nova-compute, heal frees this host of a deleted instance's and a moved instance's allocations."""
     here = host.agent.provider_uuid
     host.rest.allocate({here: OF_B}, uuid("gone"))
     host.rest.allocate({here: OF_B, host.other: OF_B}, uuid("away"))
@@ -112,8 +113,8 @@ def test_heal_removes_leaked_and_stale_allocations_while_nova_compute_runs(host)
     assert host.amounts("i1") == {here: OF_B}
 
 
-def test_heal_adds_a_missing_allocation_while_nova_compute_is_running(host):
-    """The undo command removes it again."""
+def test_heal_adds_a_missing_allocation_beside_nova_compute(host):
+    """Beside nova-compute, heal creates an instance's missing allocation, and `stocktake undo` removes it again."""
     host.cell(host.instance("i1"))
     host.healed()
     assert host.amounts("i1") == {host.agent.provider_uuid: OF_B}
@@ -122,8 +123,8 @@ def test_heal_adds_a_missing_allocation_while_nova_compute_is_running(host):
     assert host.amounts("i1") == {}
 
 
-def test_heal_restores_the_flavor_amounts_and_keeps_the_bandwidth_of_ports(host):
-    """Only `heal --finding` makes this repair."""
+def test_heal_restores_flavor_amounts_and_keeps_bandwidth(host):
+    """`stocktake heal --finding` resets an allocation to the flavor's amounts and keeps the bandwidth of the ports."""
     here = host.agent.provider_uuid
     child = host.rest.make_provider(parent=here)
     host.rest.set_inventories(child, {"NET_BW_EGR_KILOBIT_PER_SEC": {"total": 1000}})
@@ -135,16 +136,16 @@ def test_heal_restores_the_flavor_amounts_and_keeps_the_bandwidth_of_ports(host)
     assert host.amounts("i1") == {here: OF_B, child: bandwidth}
 
 
-def test_heal_refuses_a_repair_while_nova_is_changing_the_instance(host):
-    """The allocation is on two hosts; nova has just started a task of the instance on its own host."""
+def test_heal_refuses_if_nova_may_be_changing_the_instance(host):
+    """An instance has allocations on two hosts and no time of its last change, so heal leaves the allocations alone."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     host.cell(host.instance("away", host="cmp2", node="cmp2", updated_at=None))
     refusals = host.document("heal")["refusals"]
     assert {refusal["guard"] for refusal in refusals if refusal["consumer_uuid"] == uuid("away")} == {"nova-at-work"}
 
 
-def test_heal_refuses_a_repair_if_a_migration_elsewhere_may_be_unfinished(host):
-    """The row says nothing about its last change, so nobody knows whether nova has finished the migration."""
+def test_heal_refuses_if_a_migration_may_be_unfinished(host):
+    """A completed migration has no time of its last change, so heal cannot know that nova has finished with it."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     elsewhere = migration(7, "away", status="completed", source_host="cmp3", dest_host="cmp2", updated_at=None)
     host.cell(
@@ -156,7 +157,8 @@ def test_heal_refuses_a_repair_if_a_migration_elsewhere_may_be_unfinished(host):
     assert elsewhere.uuid in why
 
 
-def test_heal_waits_for_three_nova_compute_audits_before_it_removes_a_leak(host):
+def test_heal_gives_nova_compute_time_to_remove_a_leak(host):
+    """Heal refuses to remove a leaked allocation until nova-compute has had three of its own audits to do so."""
     host.agent.configure({"DEFAULT": {"update_resources_interval": 60}})
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("gone"))
     host.cell(host.instance("gone", deleted=True, vm_state="deleted"))
@@ -165,8 +167,8 @@ def test_heal_waits_for_three_nova_compute_audits_before_it_removes_a_leak(host)
     assert "nova-compute may repair this itself within 180 s (three of its audits)" in refusal["why"]
 
 
-def test_a_finding_must_be_confirmed_again_after_nova_rewrote_the_allocation(host):
-    """Equal amounts, but another generation: nova removed the allocation and set it again, as in a move."""
+def test_a_rewritten_allocation_is_confirmed_anew(host):
+    """After nova rewrites a leaked allocation with equal amounts, the agent counts its confirmations from one."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)
     host.cell(host.instance("gone", deleted=True, vm_state="deleted"))
@@ -186,7 +188,8 @@ def sightings(host: Beside) -> list[Any]:
 
 
 @pytest.mark.parametrize("role", ["observer", "companion", "owner"])
-def test_a_finding_suggests_no_heal_command_if_the_agent_only_observes(host, role):
+def test_an_observer_suggests_no_heal_command(host, role):
+    """In role observer, the agent's remedy for a finding omits `stocktake heal`, which the other two roles suggest."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     host.cell(host.instance("away", host="cmp2", node="cmp2"))
     host.agent.configure({"agent": {"role": role}})
@@ -195,7 +198,8 @@ def test_a_finding_suggests_no_heal_command_if_the_agent_only_observes(host, rol
     assert f"allocation unset --provider {host.agent.provider_uuid} {uuid('away')}" in remedy
 
 
-def test_heal_corrects_the_project_of_a_consumer_while_nova_compute_is_running(host):
+def test_heal_corrects_the_project_beside_nova_compute(host):
+    """Heal sets a wrong project of an allocation to the instance's project in nova's database."""
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("i1"))
     host.cell(host.instance("i1", project_id="another"))
     host.healed()
