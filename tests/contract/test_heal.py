@@ -168,7 +168,8 @@ def entries(host: Host) -> list[tuple[str, str]]:
     return [(entry["result"], entry["words"]) for entry in found]
 
 
-def test_heal_removes_allocations_only_from_the_provider_tree_of_this_host(host):
+def test_heal_removes_allocations_only_from_this_host(host):
+    """An instance moved to another host and has allocations on both hosts; heal removes only those on its own host."""
     consumer = host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
     with host.cell(host.moved("away")):
         assert host.healed().code == 4  # Placement has no allocation of i1: that finding was not asked for
@@ -180,8 +181,8 @@ def test_heal_removes_allocations_only_from_the_provider_tree_of_this_host(host)
     }
 
 
-def test_the_heal_command_waits_for_the_configured_time_between_its_audits(host):
-    """No daemon runs; option confirm_spacing."""
+def test_the_heal_command_waits_between_its_audits(host):
+    """With no daemon running, `stocktake heal` waits for [agent] confirm_spacing between its own audits."""
     host.allocate("gone", here=HELD)
     host.agent.configure({"agent": {"confirm_spacing": 2}})
     with host.cell(host.gone("gone")):
@@ -194,7 +195,8 @@ def test_the_heal_command_waits_for_the_configured_time_between_its_audits(host)
     assert took_s >= 2
 
 
-def test_heal_removes_allocations_with_put_and_never_with_delete(host):
+def test_heal_removes_allocations_with_put(host):
+    """Heal removes a leaked allocation by one PUT request to Placement and sends no DELETE."""
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), host.rest.watched() as seen:
         host.healed()
@@ -204,7 +206,8 @@ def test_heal_removes_allocations_with_put_and_never_with_delete(host):
 
 @pytest.mark.parametrize("kind", [None, "INSTANCE", "MIGRATION"])
 @pytest.mark.parametrize("there", [None, HELD], ids=["nothing elsewhere", "a part elsewhere"])
-def test_undo_restores_the_exact_allocation_and_a_second_undo_is_refused(host, kind, there):
+def test_undo_restores_the_exact_allocation_once(host, kind, there):
+    """`stocktake undo` restores the allocation that heal removed, and refuses to undo the same journal entry twice."""
     consumer = host.allocate("gone", here=HELD, there=there, kind=kind)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -226,7 +229,7 @@ def test_undo_restores_the_exact_allocation_and_a_second_undo_is_refused(host, k
     ]
 
 
-def test_undo_is_refused_if_the_allocation_was_changed_after_heal(host):
+def test_undo_is_refused_if_the_allocation_changed_since(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -238,7 +241,8 @@ def test_undo_is_refused_if_the_allocation_was_changed_after_heal(host):
     assert host.allocations(consumer)["allocations"] == {host.other: {"resources": {"VCPU": 1}}}
 
 
-def test_undo_is_refused_if_the_instance_moved_to_another_host_after_heal(host):
+def test_undo_is_refused_if_the_instance_has_moved(host):
+    """The instance moved to another host after heal, so `stocktake undo` refuses and shows the old and the new host."""
     host.allocate("away", here=HELD, there=HELD)
     with host.cell(host.moved("away")) as engine:
         host.healed()
@@ -252,7 +256,8 @@ def test_undo_is_refused_if_the_instance_moved_to_another_host_after_heal(host):
     )
 
 
-def test_undo_quotes_the_placement_error_if_the_allocation_exceeds_the_capacity(host):
+def test_undo_quotes_the_error_of_placement(host):
+    """The restored allocation would exceed the host's capacity; `stocktake undo` is refused with Placement's error."""
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -265,7 +270,8 @@ def test_undo_quotes_the_placement_error_if_the_allocation_exceeds_the_capacity(
     assert host.allocations(uuid("gone")) == {"allocations": {}}
 
 
-def test_heal_does_not_retry_an_allocation_that_exceeds_the_capacity(host):
+def test_heal_does_not_retry_an_allocation_over_capacity(host):
+    """Placement refuses an allocation that exceeds the host's capacity, and heal does not send the request again."""
     with host.cell(host.resting(project_id=PROJECT, user_id=USER)):
         host.rest.set_inventories(
             host.root, {"VCPU": {"total": 1}, "MEMORY_MB": {"total": 4096}, "DISK_GB": {"total": 9}}
@@ -284,7 +290,8 @@ def test_undo_of_an_unknown_journal_entry_exits_with_127(host):
         )
 
 
-def test_heal_refuses_a_plan_that_no_longer_matches_the_findings(host):
+def test_heal_refuses_an_outdated_plan(host):
+    """After the allocation changed, `stocktake heal --plan` with the older plan exits with 5 and changes nothing."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         digest = host.told("heal").document["digest"]
@@ -303,7 +310,8 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_heal_does_not_call_its_plan_outdated_if_a_data_source_is_unreadable(host, source):
+def test_an_unreadable_source_does_not_outdate_a_plan(host, source):
+    """If Placement, nova's database or libvirt is unreadable, heal exits with 2, and the same plan can run later."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -324,7 +332,8 @@ def test_heal_does_not_call_its_plan_outdated_if_a_data_source_is_unreadable(hos
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_the_plan_of_heal_lists_the_sources_that_could_not_be_read(host, source):
+def test_the_heal_plan_lists_unreadable_sources(host, source):
+    """If Placement, nova's database or libvirt is unreadable, the plan of `stocktake heal` says so."""
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.agent.configure(AWAY[source])
@@ -336,7 +345,8 @@ def test_the_plan_of_heal_lists_the_sources_that_could_not_be_read(host, source)
     assert (found.document["undecided"], found.document["actions"]) == (False, [])
 
 
-def test_heal_of_one_finding_exits_with_2_if_libvirt_could_not_be_read(host):
+def test_heal_of_one_finding_exits_2_without_libvirt(host):
+    """If libvirt is unreadable, `stocktake heal --finding` exits with 2 and leaves its plan undecided."""
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]
@@ -347,7 +357,8 @@ def test_heal_of_one_finding_exits_with_2_if_libvirt_could_not_be_read(host):
     assert (found.code, found.document["undecided"]) == (2, True)
 
 
-def test_s56_heal_changes_nothing_if_the_consumer_changed_just_before_the_put(host):
+def test_s56_heal_does_not_overwrite_a_simultaneous_change(host):
+    """Another client changes an allocation just before heal writes; heal keeps that change and does not retry."""
     consumer = host.allocate("gone", here=HELD)
     change = Meanwhile(lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer))
     with host.cell(host.gone("gone")):
@@ -361,7 +372,8 @@ def test_s56_heal_changes_nothing_if_the_consumer_changed_just_before_the_put(ho
     assert [result for result, _ in entries(host)] == ["refused", "done"]
 
 
-def test_heal_writes_no_journal_entry_if_the_consumer_changed_after_the_plan(host):
+def test_a_change_after_the_plan_stops_heal_early(host):
+    """Another client changes an allocation after heal planned; heal refuses and writes no journal entry."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
@@ -383,8 +395,8 @@ def an_hour_ago() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
 
 
-def test_heal_changes_nothing_if_the_consumer_was_recreated_after_the_plan(host):
-    """The first write and the second are so close together that only the provider's generation shows the second."""
+def test_heal_spares_a_new_consumer_recreated_after_the_plan(host):
+    """An equal allocation of the same age replaces the planned one; heal sees it by the provider's generation."""
     consumer, now = host.allocate("gone", here=HELD), datetime.datetime.now(datetime.UTC)
     written_at(host, consumer, now)
     was = (host.generation(consumer), host.allocations(consumer))
@@ -399,8 +411,8 @@ def test_heal_changes_nothing_if_the_consumer_was_recreated_after_the_plan(host)
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_heal_repairs_an_old_leak_even_if_the_host_gets_new_consumers(host):
-    """On a busy host the generation of the provider changes all the time."""
+def test_heal_repairs_an_old_leak_on_a_busy_host(host):
+    """New allocations keep changing the provider's generation; heal still removes an hour-old leak."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
@@ -410,7 +422,8 @@ def test_heal_repairs_an_old_leak_even_if_the_host_gets_new_consumers(host):
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_heal_does_not_touch_a_consumer_recreated_identically_after_the_plan(host):
+def test_heal_spares_an_old_consumer_recreated_after_the_plan(host):
+    """Another client replaces an old allocation by an equal one after heal planned; heal keeps the new one."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     was = (host.generation(consumer), host.allocations(consumer))
@@ -436,8 +449,8 @@ class ActingReader:
         return self.reader.view(wanted)
 
 
-def test_heal_does_not_touch_a_consumer_recreated_while_heal_reads_the_tree(host):
-    """The last read before the write is that of the consumer."""
+def test_heal_spares_a_consumer_recreated_during_its_last_check(host):
+    """While heal reads the providers before a write, another client recreates the allocation; heal leaves it alone."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
 
@@ -451,7 +464,8 @@ def test_heal_does_not_touch_a_consumer_recreated_while_heal_reads_the_tree(host
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_heal_repairs_no_leak_if_the_tree_got_a_new_provider_after_the_plan(host):
+def test_a_new_provider_after_the_plan_stops_heal(host):
+    """The host gets a child provider in Placement after heal planned, so heal keeps the leaked allocation."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
@@ -461,8 +475,8 @@ def test_heal_repairs_no_leak_if_the_tree_got_a_new_provider_after_the_plan(host
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_several_changes_of_a_heal_run_cause_no_generation_conflict(host):
-    """Each change raises a generation in the agent's own tree; heal does not take that for another client's write."""
+def test_several_changes_of_one_heal_run_all_succeed(host):
+    """Heal does not mistake the generations that its own earlier changes raised for another client's writes."""
     host.agent.configure({"heal": {"max_percent": 100}})
     consumers = [host.allocate(name, here=HELD) for name in ("gone", "gone2")]
     with host.cell(host.resting(), host.gone("gone"), host.gone("gone2")), in_process(host) as (task, plan):
@@ -479,7 +493,8 @@ def conflict() -> Answer:
 
 
 @pytest.mark.parametrize(("conflicts", "result", "puts"), [(3, Result.DONE, 4), (4, Result.REFUSED, 4)])
-def test_s160_heal_gives_up_after_four_provider_generation_conflicts(host, conflicts, result, puts):
+def test_s160_heal_gives_up_after_four_conflicts(host, conflicts, result, puts):
+    """If Placement answers with generation conflicts, heal sends a write at most four times and then refuses."""
     consumer = host.allocate("gone", here=HELD)
     left = iter(range(conflicts))
 
@@ -496,7 +511,8 @@ def test_s160_heal_gives_up_after_four_provider_generation_conflicts(host, confl
     assert ("nothing was changed" in entry[1]) == (result is Result.REFUSED)
 
 
-def test_heal_reports_done_if_the_write_succeeded_but_the_response_was_lost(host):
+def test_heal_reports_done_after_a_lost_response(host):
+    """Placement carries out heal's write and its response is lost; heal reads again and reports the change as done."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (healed,), _ = carried_out(host, on_write(1, LoseAnswer()))
@@ -505,7 +521,8 @@ def test_heal_reports_done_if_the_write_succeeded_but_the_response_was_lost(host
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_undo_reverts_a_write_that_placement_completed_after_heal_ended(host):
+def test_undo_reverts_a_late_write(host):
+    """Placement carries out heal's write only after heal has ended; `stocktake undo` still restores the allocation."""
     consumer = host.allocate("gone", here=HELD)
     queued: list[Any] = []
 
@@ -527,7 +544,8 @@ def test_undo_reverts_a_write_that_placement_completed_after_heal_ended(host):
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_heal_changes_nothing_if_the_provider_tree_is_unreadable(host):
+def test_heal_changes_nothing_if_providers_are_unreadable(host):
+    """If Placement's providers of the host cannot be read again before the write, heal changes nothing."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         away = client_of(host.agent.folder, host.rest.server.url, ScriptedAdapter(always(Answer(500))))
@@ -537,7 +555,8 @@ def test_heal_changes_nothing_if_the_provider_tree_is_unreadable(host):
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
-def test_heal_reports_an_unknown_result_if_the_response_and_the_recheck_fail(host):
+def test_heal_reports_an_unknown_result_if_the_recheck_fails(host):
+    """Placement's response to a write is lost and the following read fails, so heal reports the result as unknown."""
     host.allocate("gone", here=HELD)
     sent: list[str] = []
 
@@ -555,7 +574,8 @@ def test_heal_reports_an_unknown_result_if_the_response_and_the_recheck_fail(hos
         assert host.told("undo", entry["id"]).code == 0, "undo looks at Placement: it was done, so it can be put back"
 
 
-def test_heal_reports_an_unknown_result_if_another_write_follows_a_lost_answer(host):
+def test_heal_reports_unknown_if_another_write_follows(host):
+    """The response to heal's write is lost and another client then changes the allocation; heal reports unknown."""
     consumer = host.allocate("gone", here=HELD)
     theirs = iter([lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer)])
     lost: list[str] = []
@@ -575,7 +595,8 @@ def test_heal_reports_an_unknown_result_if_another_write_follows_a_lost_answer(h
     assert methods[methods.index("PUT") :] == ["PUT", "GET"], "a second look would say the same"
 
 
-def test_undo_is_refused_if_the_agent_cannot_write_allocations_to_placement(host):
+def test_undo_is_refused_without_access_to_allocations(host):
+    """If the agent has no access to allocations in Placement, an undo is refused and changes nothing."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         run_heal(task, plan)
@@ -604,7 +625,8 @@ def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_undo_reverts_the_write_of_a_killed_heal_only_if_placement_has_it(host, when):
+def test_undo_reverts_the_write_of_a_killed_heal(host, when):
+    """If heal was killed after its write, undo restores the allocation. If killed before it, undo is refused."""
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -618,7 +640,8 @@ def test_undo_reverts_the_write_of_a_killed_heal_only_if_placement_has_it(host, 
     assert when == "after" or "there is nothing to undo" in undone.document["words"]
 
 
-def test_s57_heal_removes_the_source_host_from_an_allocation_after_evacuation(host):
+def test_s57_heal_frees_the_source_host_after_an_evacuation(host):
+    """Heal removes an evacuated instance's allocations on the old host and keeps those on the new host."""
     consumer = host.allocate("away", here=HELD, there=HELD)
     evacuation = facts.migration(
         1, "away", kind="evacuation", status="done", source_host=host.agent.name, source_node=host.agent.name
@@ -640,7 +663,8 @@ def test_s58_heal_plans_no_action_for_a_deleted_evacuated_instance(host):
     assert (found.code, found.document["actions"]) == (0, [])  # i1 has a guest here and no row
 
 
-def test_s161_heal_creates_the_missing_allocation_of_an_instance_by_its_flavor(host):
+def test_s161_heal_creates_a_missing_allocation_by_the_flavor(host):
+    """An instance on this host has no allocation in Placement; heal creates one with the amounts of its flavor."""
     with host.cell(host.resting(project_id=PROJECT, user_id=USER)), host.rest.watched() as seen:
         assert host.healed().code == 4
     assert host.allocations(uuid("i1")) == {
@@ -655,12 +679,14 @@ def test_s161_heal_creates_the_missing_allocation_of_an_instance_by_its_flavor(h
 
 
 @pytest.mark.parametrize("change", [{"task_state": "resize_prep"}, {"vm_state": "building", "task_state": "spawning"}])
-def test_s161_heal_skips_an_instance_that_is_being_built_or_resized(host, change):
+def test_s161_heal_skips_an_instance_in_build_or_resize(host, change):
+    """Heal creates no missing allocation for an instance that nova is still building or resizing."""
     with host.cell(host.resting(project_id=PROJECT, user_id=USER, **change)):
         assert host.told("heal").document["actions"] == []
 
 
 def test_s162_heal_corrects_the_project_and_user_of_a_consumer(host):
+    """Heal sets an allocation's project and user to those of the instance in nova's database; undo restores them."""
     held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
     consumer = host.allocate("i1", here=held, kind="INSTANCE")
     with host.cell(host.resting(project_id="their-project", user_id="their-user")):
@@ -692,7 +718,8 @@ def test_s163_audit_exits_3_on_findings_and_heal_exits_4(host):
         assert host.run("heal").code == 0
 
 
-def test_heal_exits_with_75_if_the_chosen_finding_is_too_young(host):
+def test_heal_exits_with_75_for_a_too_young_finding(host):
+    """`stocktake heal --finding` exits with 75 and says when to retry if the finding is younger than [heal] min_age."""
     host.agent.configure({"heal": {"min_age": 300}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
@@ -719,13 +746,14 @@ def test_a_finding_keeps_its_first_seen_time_in_later_heal_runs(host):
 
 
 @pytest.mark.parametrize("arguments", [("--yes",), ("--plan", "0" * 64)])
-def test_heal_requires_the_options_plan_and_yes_to_be_given_together(host, arguments):
-    """The options are `--plan` and `--yes`."""
+def test_heal_requires_plan_and_yes_together(host, arguments):
+    """`stocktake heal` exits with 127 if only one of the options `--plan` and `--yes` is given."""
     with host.cell():
         assert host.run("heal", *arguments).code == 127
 
 
-def test_config_check_rejects_a_code_in_heal_codes_that_has_no_repair(host):
+def test_config_check_rejects_a_heal_code_without_repair(host):
+    """`stocktake config check` exits with 78 if [heal] codes contains the code of a finding that heal cannot repair."""
     host.agent.configure({"heal": {"codes": "allocation-leaked, volume-foreign"}})
     ended = host.run("config", "check")
     assert ended.code == 78
@@ -734,8 +762,8 @@ def test_config_check_rejects_a_code_in_heal_codes_that_has_no_repair(host):
 
 
 @pytest.mark.parametrize("enabled", [True, False])
-def test_the_daemon_repairs_findings_of_configured_codes_if_heal_is_enabled(host, enabled):
-    """It repairs no finding of another code, and none at all if ``[heal] enabled`` is off."""
+def test_the_daemon_repairs_only_if_heal_is_enabled(host, enabled):
+    """With [heal] enabled, the daemon repairs findings of the configured codes only; otherwise it repairs nothing."""
     host.agent.configure({"heal": {"enabled": enabled}})
     gone = host.allocate("gone", here=HELD)
     away = host.allocate("away", here=HELD, there=HELD)
@@ -752,7 +780,8 @@ def test_the_daemon_repairs_findings_of_configured_codes_if_heal_is_enabled(host
     assert all("code=allocation-leaked" in line for line in lines)
 
 
-def test_heal_and_undo_wake_the_daemon_and_the_journal_names_who_ran_them(host, monkeypatch):
+def test_heal_and_undo_wake_the_daemon(host, monkeypatch):
+    """After `stocktake heal` or `stocktake undo`, the daemon runs an audit at once and updates its report."""
     monkeypatch.setenv("SUDO_USER", "alice")
     gone = host.allocate("gone", here=HELD)
 
@@ -774,7 +803,8 @@ def test_heal_and_undo_wake_the_daemon_and_the_journal_names_who_ran_them(host, 
 
 
 @pytest.mark.skipif(shutil.which("sudo") is None or os.geteuid() != 0, reason="needs sudo, and root to call it")
-def test_the_journal_names_the_user_who_called_heal_through_sudo(host):
+def test_the_journal_shows_the_sudo_user_of_heal(host):
+    """The journal entry of `stocktake heal` shows the user who called the command through sudo."""
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         digest = host.told("heal").document["digest"]
@@ -787,8 +817,8 @@ def test_the_journal_names_the_user_who_called_heal_through_sudo(host):
     assert (actor["version"], actor["host"]) == (importlib.metadata.version("stocktake"), os.uname().nodename)
 
 
-def test_the_daemon_does_not_heal_while_its_compute_id_file_is_unreadable(host):
-    """An NFS server or a disk may be away for the moment; reading /proc/self/mem fails with EIO for every user."""
+def test_the_daemon_does_not_heal_without_its_compute_id(host):
+    """While the host's compute_id file is unreadable, the daemon repairs nothing; afterwards it repairs again."""
     host.agent.configure({"heal": {"enabled": True}})
     state = host.agent.folder / "state"
     with host.cell(host.gone("gone")), host.agent.daemon() as daemon:
@@ -803,7 +833,8 @@ def test_the_daemon_does_not_heal_while_its_compute_id_file_is_unreadable(host):
         until(lambda: daemon.audit_now() and not host.allocations(gone)["allocations"], 120, "the daemon heals")
 
 
-def test_heal_refuses_every_repair_if_the_agent_only_observes(host):
+def test_an_observer_refuses_every_repair(host):
+    """In role observer, the agent only reads, so `stocktake heal` refuses every repair."""
     host.agent.configure({"agent": {"role": "observer"}})
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
@@ -812,7 +843,8 @@ def test_heal_refuses_every_repair_if_the_agent_only_observes(host):
     assert not (host.agent.folder / "state" / "findings.json").exists()
 
 
-def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
+def test_the_daemon_does_not_repeat_an_undone_repair(host):
+    """After `stocktake undo`, the daemon leaves the finding alone; only `stocktake heal` repairs it again."""
     host.agent.configure({"heal": {"enabled": True}})
     gone = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), host.agent.daemon() as daemon:
@@ -827,8 +859,8 @@ def test_the_daemon_does_not_repeat_a_repair_that_was_undone(host):
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_heal_waits_only_in_its_first_run_until_nova_compute_is_proven_dead(host):
-    """The root has both owners' traits and nova-compute is dead: later runs do not wait for its silence again."""
+def test_heal_waits_once_for_proof_that_nova_compute_is_dead(host):
+    """Once nova-compute's silence has proved that it is dead, later runs of `stocktake heal` do not wait again."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")
 
@@ -843,7 +875,8 @@ def test_heal_waits_only_in_its_first_run_until_nova_compute_is_proven_dead(host
             assert "no-rival" not in guards()
 
 
-def test_heal_and_explain_name_the_journal_entry_that_repaired_a_finding(host):
+def test_heal_and_explain_show_the_entry_of_a_repair(host):
+    """For a repaired finding, `stocktake heal` and `stocktake explain` show the journal entry of the repair."""
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal").document
