@@ -101,7 +101,8 @@ def cards(tmp_path: Path, placement: Rest) -> Cards:
     return made
 
 
-def test_s100_each_gpu_becomes_a_provider_and_a_second_audit_writes_nothing(cards, placement):
+def test_s100_each_gpu_becomes_a_provider(cards, placement):
+    """The agent creates a provider with VGPU inventory for each GPU in Placement. A second audit writes nothing."""
     cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
     children = cards.children
@@ -120,8 +121,8 @@ def test_s100_each_gpu_becomes_a_provider_and_a_second_audit_writes_nothing(card
     assert cards.children == children
 
 
-def test_s101_s102_a_gpu_with_more_vgpus_than_max_instances_gets_no_provider(cards):
-    """The limit is option max_instances of the vGPU type."""
+def test_s101_s102_a_gpu_above_max_instances_has_no_provider(cards):
+    """If a GPU has more vGPUs than option max_instances of their type, the agent removes the GPU's provider."""
     cards.enables(nvidia_11=AT_06, nvidia_12=AT_07)
     cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
@@ -130,7 +131,8 @@ def test_s101_s102_a_gpu_with_more_vgpus_than_max_instances_gets_no_provider(car
     assert cards.totals == {GPU_07: {"VGPU": 10}}
 
 
-def test_a_configured_resource_class_replaces_vgpu_on_the_same_provider(cards):
+def test_a_configured_resource_class_replaces_vgpu(cards):
+    """After mdev_class is set for a vGPU type, the GPU's provider has that resource class in place of VGPU."""
     cards.audit()
     before = cards.children
     cards.enables(nvidia_11={**AT_06, "mdev_class": "CUSTOM_BIG"}, nvidia_12=AT_07)
@@ -140,6 +142,7 @@ def test_a_configured_resource_class_replaces_vgpu_on_the_same_provider(cards):
 
 
 def test_the_provider_of_a_vanished_or_disabled_gpu_is_kept(cards):
+    """A GPU is gone from the host, or its vGPU type is no longer enabled; its provider stays in Placement."""
     cards.audit()
     cards.has(ALL[1], ALL[3])
     cards.audit()
@@ -149,7 +152,8 @@ def test_the_provider_of_a_vanished_or_disabled_gpu_is_kept(cards):
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_a_gpu_provider_is_removed_only_after_its_allocations_have_ended(cards, placement):
+def test_a_gpu_provider_in_use_is_not_removed(cards, placement):
+    """A GPU no longer offers vGPUs; the agent removes the GPU's provider only after its last allocation has ended."""
     cards.audit()
     consumer = placement.allocate({cards.children[GPU_06]: {"VGPU": 1}})
     cards.has(card_xml(GPU_06, nvidia_11=0), ALL[1])
@@ -163,7 +167,8 @@ def test_a_gpu_provider_is_removed_only_after_its_allocations_have_ended(cards, 
     assert cards.totals == {GPU_07: {"VGPU": 7}}
 
 
-def test_s106_vgpu_moves_to_child_providers_once_the_root_has_no_allocations(cards, placement):
+def test_s106_vgpu_moves_to_child_providers_once_unused(cards, placement):
+    """The agent moves VGPU from the root provider to a child for each GPU after the last VGPU allocation has ended."""
     root = placement.make_provider(cards.agent.name, uuid=cards.agent.provider_uuid)
     placement.set_inventories(root, {"VGPU": {"total": 24}})
     placement.set_traits(root, OURS, "COMPUTE_NODE")
@@ -180,7 +185,8 @@ def test_s106_vgpu_moves_to_child_providers_once_the_root_has_no_allocations(car
     assert "VGPU" not in placement.inventories(root)
 
 
-def test_an_mdev_type_that_no_device_offers_is_reported_with_the_known_types(cards):
+def test_an_unknown_mdev_type_is_reported(cards):
+    """If no device offers a type of enabled_mdev_types, the agent reports a finding with the types that exist."""
     cards.enables(nvidia_99={})
     (found,) = [f for f in cards.audit()["findings"] if f["code"] == "mdev-type-unknown"]
     assert found["actual"] == "devices offer only these types: nvidia-11, nvidia-12"
@@ -220,7 +226,8 @@ SNP = x86(machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"})))
 ES = encrypting(sev="Y", sev_es="Y")
 
 
-def test_s103_s104_s105_each_supported_amd_sev_variant_has_its_own_provider(platform, placement):
+def test_s103_s104_s105_each_amd_sev_variant_has_a_provider(platform, placement):
+    """The agent creates a provider for each variant of AMD memory encryption that the host supports."""
     platform.audit(encrypting(sev="Y"))
     sev = platform.children["amd_sev"]
     assert placement.inventories(sev) == {
@@ -244,7 +251,8 @@ def test_s103_s104_s105_each_supported_amd_sev_variant_has_its_own_provider(plat
     assert platform.children == {}
 
 
-def test_the_intel_tdx_total_is_the_configured_limit_or_else_the_kernel_limit(platform, placement):
+def test_the_intel_tdx_total_is_the_configured_limit(platform, placement):
+    """The inventory of Intel TDX has the configured limit as its total, or the kernel's limit if none is configured."""
     platform.audit(with_tdx(31), passing_through())
     tdx = platform.children["intel_tdx"]
     assert set(platform.children) == {"intel_tdx"}
@@ -268,7 +276,8 @@ def test_the_intel_tdx_total_is_the_configured_limit_or_else_the_kernel_limit(pl
     assert platform.children == {}
 
 
-def test_memory_encryption_providers_are_kept_while_host_support_is_unknown(platform):
+def test_unknown_memory_encryption_keeps_its_providers(platform):
+    """While the agent cannot read whether the host supports memory encryption, the providers in Placement stay."""
     platform.audit(ES)
     before = platform.children
     decision = platform.audit(host(kernel_parameters=kernel(sev="Y", sev_es="Y")))
@@ -276,7 +285,8 @@ def test_memory_encryption_providers_are_kept_while_host_support_is_unknown(plat
     assert platform.children == before
 
 
-def test_s107_amd_sev_moves_to_a_child_once_the_root_has_no_allocations(platform, placement):
+def test_s107_amd_sev_moves_to_a_child_once_unused(platform, placement):
+    """The agent moves AMD SEV from the root provider to a child provider after its last allocation has ended."""
     root = placement.make_provider(platform.name, uuid=platform.uuid)
     placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
     placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")
@@ -293,7 +303,8 @@ def test_s107_amd_sev_moves_to_a_child_once_the_root_has_no_allocations(platform
     assert placement.traits(platform.children["amd_sev"]) == {"HW_CPU_X86_AMD_SEV", OURS}
 
 
-def test_a_sev_es_provider_is_removed_only_after_its_allocations_have_ended(platform, placement):
+def test_a_sev_es_provider_in_use_is_not_removed(platform, placement):
+    """The host no longer supports SEV-ES; the agent removes the provider only after its last allocation has ended."""
     platform.audit(ES)
     consumer = placement.allocate({platform.children["amd_sev_es"]: {CONTEXT: 1}})
     decision = platform.audit(encrypting(sev="Y", sev_es="N"))
