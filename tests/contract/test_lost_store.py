@@ -81,7 +81,8 @@ def once(host: AgentHost) -> None:
     assert host.agent("--once").code in (0, 3)
 
 
-def test_the_agent_keeps_disk_gb_unchanged_if_instances_path_is_unmounted(placement, host, mounts):
+def test_disk_gb_is_unchanged_if_instances_path_is_unmounted(placement, host, mounts):
+    """If the mount of instances_path is lost, the agent keeps DISK_GB in Placement and reports a finding."""
     once(host)
     assert disk_gb(placement, host) == 300
     mounts.unmount(instances(host))
@@ -97,7 +98,8 @@ def test_the_agent_keeps_disk_gb_unchanged_if_instances_path_is_unmounted(placem
     assert changed(host) == []
 
 
-def test_the_explain_command_reports_that_the_file_system_of_disk_gb_changed(host, mounts):
+def test_explain_disk_gb_shows_a_changed_file_system(host, mounts):
+    """After instances_path was unmounted, `stocktake explain DISK_GB` shows the finding store-changed."""
     once(host)
     mounts.unmount(instances(host))
     said = host.stocktake("explain", "DISK_GB").stdout
@@ -106,7 +108,8 @@ def test_the_explain_command_reports_that_the_file_system_of_disk_gb_changed(hos
     assert "DISK_GB" in host.stocktake("inventory", "--diff").stdout
 
 
-def test_the_daemon_leaves_disk_gb_unchanged_while_instances_path_is_unmounted(placement, host, mounts):
+def test_the_daemon_keeps_disk_gb_during_an_unmount(placement, host, mounts):
+    """While instances_path is unmounted, the daemon keeps DISK_GB in Placement and reports store-changed."""
     with host.daemon() as daemon:
         assert of_store(daemon.first_audit()["audit"]["findings"]) == []
         mounts.unmount(instances(host))
@@ -117,7 +120,8 @@ def test_the_daemon_leaves_disk_gb_unchanged_while_instances_path_is_unmounted(p
     assert disk_gb(placement, host) == 300
 
 
-def test_disk_gb_is_unchanged_if_instances_path_and_state_dir_are_unmounted(placement, host, mounts):
+def test_the_daemon_keeps_disk_gb_if_its_state_is_lost_too(placement, host, mounts):
+    """If instances_path and the state directory are both unmounted, a running daemon keeps DISK_GB in Placement."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     with host.daemon() as daemon:
@@ -128,8 +132,8 @@ def test_disk_gb_is_unchanged_if_instances_path_and_state_dir_are_unmounted(plac
     assert disk_gb(placement, host) == 300
 
 
-def test_unmounted_guest_storage_is_detected_by_missing_guest_disks(placement, host, mounts):
-    """The state directory, with the agent's record of the store, is lost too."""
+def test_missing_guest_disks_reveal_an_unmounted_store(placement, host, mounts):
+    """The storage and the agent's state directory are unmounted; the agent notices it by a guest's missing disk."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     define(host, "i1")
@@ -144,8 +148,8 @@ def test_unmounted_guest_storage_is_detected_by_missing_guest_disks(placement, h
     assert not (state / "store.json").exists()
 
 
-def test_unmounted_guest_storage_is_detected_by_a_larger_disk_gb_in_placement(placement, host, mounts):
-    """The host has no guest, and the state directory is lost too, so only Placement knows the former size."""
+def test_a_larger_disk_gb_reveals_an_unmounted_store(placement, host, mounts):
+    """The storage and the state directory are unmounted; the agent notices it by the larger DISK_GB in Placement."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)
@@ -156,7 +160,8 @@ def test_unmounted_guest_storage_is_detected_by_a_larger_disk_gb_in_placement(pl
     assert "and the agent published a larger DISK_GB earlier" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_increases_if_the_file_system_of_instances_path_grows(placement, host, mounts):
+def test_disk_gb_grows_with_the_file_system(placement, host, mounts):
+    """If the file system of instances_path grows, the agent raises DISK_GB in Placement without a finding."""
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -165,7 +170,8 @@ def test_disk_gb_increases_if_the_file_system_of_instances_path_grows(placement,
     assert (disk_gb(placement, host), changed(host)) == (400, [])
 
 
-def test_disk_gb_decreases_if_its_file_system_shrank_and_has_all_guest_disks(placement, host, mounts):
+def test_disk_gb_shrinks_if_all_guest_disks_are_present(placement, host, mounts):
+    """If the file system of instances_path shrinks and has all guest disks, the agent lowers DISK_GB in Placement."""
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -174,7 +180,8 @@ def test_disk_gb_decreases_if_its_file_system_shrank_and_has_all_guest_disks(pla
     assert (disk_gb(placement, host), changed(host)) == (200, [])
 
 
-def test_disk_gb_is_kept_if_its_file_system_shrank_and_a_guest_disk_is_missing(placement, host, mounts):
+def test_disk_gb_does_not_shrink_if_a_guest_disk_is_missing(placement, host, mounts):
+    """If the file system of instances_path shrinks and a guest's disk is missing there, the agent keeps DISK_GB."""
     define(host, "i1", "i2")
     write_disks(host, "i1", "i2")
     once(host)
@@ -185,8 +192,8 @@ def test_disk_gb_is_kept_if_its_file_system_shrank_and_a_guest_disk_is_missing(p
     assert f"missing in the store: {disk_of(host, 'i2')}" in changed(host)[0]["actual"]
 
 
-def test_disk_gb_is_unchanged_if_another_disk_is_mounted_at_instances_path(placement, host, mounts, tmp_path):
-    """XFS and ext4 may get another device number at each boot; only the UUID stays the same."""
+def test_disk_gb_is_unchanged_if_another_disk_is_mounted(placement, host, mounts, tmp_path):
+    """If another disk is mounted at instances_path, the agent keeps DISK_GB and reports both file system UUIDs."""
     mounts.unmount(instances(host))
     first, second = (
         ext4_image(tmp_path / f"{number}.img", 1100 * number, uuid) for number, uuid in enumerate(UUIDS, 2)
@@ -202,7 +209,8 @@ def test_disk_gb_is_unchanged_if_another_disk_is_mounted_at_instances_path(place
     assert UUIDS[1] in changed(host)[0]["actual"]
 
 
-def test_a_bind_mount_of_the_same_file_system_causes_no_store_changed_finding(host, mounts, tmp_path):
+def test_a_bind_mount_of_the_same_disk_causes_no_finding(host, mounts, tmp_path):
+    """The disk of instances_path is mounted elsewhere and bound to instances_path; the agent reports no change."""
     mounts.unmount(instances(host))
     image = ext4_image(tmp_path / "store.img", 2200, UUIDS[0])
     mounts.ext4(instances(host), image)
@@ -215,7 +223,8 @@ def test_a_bind_mount_of_the_same_file_system_causes_no_store_changed_finding(ho
     assert changed(host) == []
 
 
-def test_an_operator_can_accept_changed_guest_storage_with_adopt_and_undo_this(placement, host, mounts):
+def test_adopt_accepts_changed_storage_and_can_be_undone(placement, host, mounts):
+    """After `stocktake adopt --store`, the agent publishes the new size; `stocktake undo` brings the finding back."""
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")
@@ -231,8 +240,8 @@ def test_an_operator_can_accept_changed_guest_storage_with_adopt_and_undo_this(p
     assert len(changed(host)) == 1
 
 
-def test_the_daemon_publishes_disk_gb_after_the_operator_accepts_new_storage(placement, host, mounts):
-    """The operator accepts the changed storage with `stocktake adopt --store`."""
+def test_the_daemon_publishes_disk_gb_after_adopt(placement, host, mounts):
+    """After the operator accepts new storage by `stocktake adopt --store`, the daemon publishes its size."""
     with host.daemon() as daemon:
         daemon.first_audit()
         mounts.unmount(instances(host))
@@ -244,7 +253,8 @@ def test_the_daemon_publishes_disk_gb_after_the_operator_accepts_new_storage(pla
 
 
 @pytest.mark.parametrize("role", ["observer", "companion"])
-def test_adopt_accepts_changed_storage_if_the_agent_publishes_no_inventory(placement, host, mounts, role):
+def test_adopt_also_serves_observer_and_companion(placement, host, mounts, role):
+    """In roles observer and companion too, `stocktake adopt --store` accepts changed storage and ends the finding."""
     host.options["agent"] = {"role": role}
     host.configure()
     placement.make_provider(host.name, uuid=host.provider_uuid)
@@ -259,8 +269,8 @@ def test_adopt_accepts_changed_storage_if_the_agent_publishes_no_inventory(place
     assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
 
 
-def test_disk_gb_stays_unchanged_if_the_saved_data_in_store_json_is_corrupt(placement, host, mounts):
-    """The file says which storage the guests use; it is renamed once that storage is mounted again."""
+def test_disk_gb_is_unchanged_if_store_json_is_corrupt(placement, host, mounts):
+    """The agent's file store.json is corrupt and instances_path is unmounted; DISK_GB in Placement stays as it was."""
     define(host, "i1")
     write_disks(host, "i1")
     once(host)
@@ -276,7 +286,8 @@ def test_disk_gb_stays_unchanged_if_the_saved_data_in_store_json_is_corrupt(plac
     assert (host.folder / "state" / "store.json.bad").read_text() == "{"
 
 
-def test_disk_gb_follows_a_recreated_volume_group_only_after_the_adopt_command(placement, tmp_path):
+def test_disk_gb_follows_a_new_volume_group_after_adopt(placement, tmp_path):
+    """A smaller LVM volume group replaces the old one; DISK_GB changes only after `stocktake adopt --store`."""
     made = host_on(tmp_path, placement.server.url)
     rig = make_group(tmp_path, "lost-vg", 8 << 30)
     try:
