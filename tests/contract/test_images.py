@@ -117,7 +117,8 @@ def sizes_by_qemu_img(path: pathlib.Path, form: str = "qcow2") -> tuple[int, int
 
 
 @pytest.mark.parametrize("make", KINDS, ids=lambda make: make.__name__)
-def test_measured_sizes_of_a_qcow2_image_equal_the_sizes_from_qemu_img(tmp_path: pathlib.Path, make) -> None:
+def test_the_sizes_of_a_qcow2_image_equal_those_of_qemu_img(tmp_path: pathlib.Path, make) -> None:
+    """The agent reads the same virtual and allocated size of a qcow2 image as `qemu-img info` prints."""
     path = make(tmp_path)
     found = measured(path)
     assert (found.virtual_bytes, found.allocated_bytes) == sizes_by_qemu_img(path)
@@ -125,7 +126,8 @@ def test_measured_sizes_of_a_qcow2_image_equal_the_sizes_from_qemu_img(tmp_path:
 
 
 @pytest.mark.parametrize("filled", [0, 5], ids=["sparse", "partly written"])
-def test_measured_sizes_of_a_raw_file_equal_the_sizes_from_qemu_img(tmp_path: pathlib.Path, filled: int) -> None:
+def test_the_sizes_of_a_raw_file_equal_those_of_qemu_img(tmp_path: pathlib.Path, filled: int) -> None:
+    """The agent reads the same virtual and allocated size of a raw disk file as `qemu-img info` prints."""
     path = tmp_path / "disk"
     tool("qemu-img", "create", "-q", "-f", "raw", path, "10G")
     if filled:
@@ -135,7 +137,8 @@ def test_measured_sizes_of_a_raw_file_equal_the_sizes_from_qemu_img(tmp_path: pa
     assert found.virtual_bytes == 10 << 30
 
 
-def test_allocated_bytes_of_a_qcow2_image_include_its_external_data_file(tmp_path: pathlib.Path) -> None:
+def test_a_qcow2_size_includes_its_external_data_file(tmp_path: pathlib.Path) -> None:
+    """The agent adds the bytes of an external data file to the allocated size of the qcow2 image."""
     # Current versions of qemu-img do not open the data file (CVE-2024-4467); the agent counts its bytes nevertheless.
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     fill(path, "qcow2", "6M")
@@ -153,7 +156,8 @@ def test_a_missing_qcow2_data_file_is_reported_with_its_path(tmp_path: pathlib.P
     assert measured(path).problem == f"ENOENT: No such file or directory ({tmp_path}/bytes.raw)"
 
 
-def test_a_relative_data_file_path_is_resolved_from_the_folder_of_its_image(tmp_path: pathlib.Path) -> None:
+def test_a_relative_data_file_is_found_beside_its_image(tmp_path: pathlib.Path) -> None:
+    """The agent resolves the relative path of a qcow2 data file from the folder of the image."""
     path = image(tmp_path / "disk", "1G", "-o", f"data_file={tmp_path}/bytes.raw")
     tool("qemu-img", "amend", "-q", "-f", "qcow2", "-o", "data_file=bytes.raw", path)
     assert measured(path).problem is None
@@ -184,20 +188,21 @@ def raw_instead(folder: pathlib.Path) -> pathlib.Path:
     ],
     ids=["cut off", "empty", "raw"],
 )
-def test_an_invalid_qcow2_file_is_reported_with_the_reason_and_without_sizes(
-    tmp_path: pathlib.Path, make, problem: str
-) -> None:
+def test_an_invalid_qcow2_file_is_reported_without_sizes(tmp_path: pathlib.Path, make, problem: str) -> None:
+    """If a disk file has no valid qcow2 header, the agent reports the reason and treats the sizes as unknown."""
     found = measured(make(tmp_path))
     assert (found.virtual_bytes, found.allocated_bytes, found.problem) == (None, None, problem)
 
 
-def test_a_qcow2_header_at_the_start_of_a_raw_disk_is_ignored(tmp_path: pathlib.Path) -> None:
+def test_a_qcow2_header_in_a_raw_disk_is_ignored(tmp_path: pathlib.Path) -> None:
+    """A guest may write a qcow2 header into its raw disk; the agent still reports the size of the raw file."""
     path, fake = tmp_path / "disk", image(tmp_path / "fake", "1T")
     path.write_bytes(fake.read_bytes().ljust(10 * MIB, b"\0"))
     assert measured(path, "raw").virtual_bytes == 10 * MIB
 
 
-def test_the_allocated_size_of_a_ploop_disk_includes_all_files_of_its_folder(tmp_path: pathlib.Path) -> None:
+def test_a_ploop_size_includes_all_files_of_its_folder(tmp_path: pathlib.Path) -> None:
+    """A ploop disk is a folder; the agent adds up all files in that folder for the allocated size."""
     tool("qemu-img", "create", "-q", "-f", "parallels", tmp_path / "root.hds", "64M")
     (tmp_path / "DiskDescriptor.xml").write_text("<Parallels_disk_image/>")
     found = measured(tmp_path, "ploop")
@@ -210,7 +215,8 @@ def test_a_missing_ploop_image_is_reported_with_its_path(tmp_path: pathlib.Path)
     assert measured(tmp_path, "ploop").problem == f"ENOENT: No such file or directory ({tmp_path}/root.hds)"
 
 
-def test_the_disk_over_commit_of_the_agent_agrees_with_qemu_img(tmp_path: pathlib.Path) -> None:
+def test_the_disk_over_commit_agrees_with_qemu_img(tmp_path: pathlib.Path) -> None:
+    """The over-commit is what guest disks may still grow by; the agent's sum equals that of `qemu-img info`."""
     qcow2 = with_bytes_in_it(tmp_path)
     raw, garbage = tmp_path / "raw", tmp_path / "garbage"
     tool("qemu-img", "create", "-q", "-f", "raw", raw, "3G")
