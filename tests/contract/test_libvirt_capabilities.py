@@ -65,7 +65,8 @@ def virsh(*arguments, uri, may_fail=False):
 class TestTestDriver:
     """The test driver has no CPU model, no CPU feature and no domain capabilities."""
 
-    def test_domain_capabilities_are_unknown_if_the_driver_does_not_support_them(self):
+    def test_unsupported_domain_capabilities_are_unknown(self):
+        """If the libvirt driver has no domain capabilities, the agent treats them as unknown."""
         found = capabilities_of("test:///default")
         assert (found.domain, found.missing) == (None, ())
         assert found.host_cpu == HostCpu(arch="i686")
@@ -74,7 +75,8 @@ class TestTestDriver:
             ("i686", "xen", ("test",)),
         ]
 
-    def test_an_unknown_cpu_model_is_reported_and_model_names_are_case_insensitive(self):
+    def test_an_unknown_cpu_model_is_reported(self):
+        """If libvirt does not know a model of cpu_models, the agent reports the model's features as missing."""
         found = capabilities_of("test:///default", cpu_mode="custom", cpu_models=("qemu32", "PENTIUM3", "no-such"))
         features = dict(found.model_features)
         assert features.keys() == {"qemu32", "PENTIUM3"}
@@ -84,20 +86,23 @@ class TestTestDriver:
         assert part.name == "features of CPU model no-such"
         assert "no-such" in part.why
 
-    def test_features_of_model_qemu32_are_read_on_i686_if_cpu_mode_is_none(self, tmp_path):
+    def test_cpu_mode_none_means_qemu32_on_an_i686_host(self, tmp_path):
+        """With cpu_mode = none on an i686 host, the agent reads the features of CPU model qemu32."""
         path = tmp_path / "node.xml"
         path.write_text(node_xml(cpus=2, memory_mib=1024))
         found = capabilities_of(f"test://{path}", cpu_mode="none")
         assert [model for model, _ in found.model_features] == ["qemu32"]
 
-    def test_libvirt_capabilities_are_read_even_without_the_hypervisor_version(self, monkeypatch):
+    def test_a_missing_hypervisor_version_does_not_stop_the_read(self, monkeypatch):
+        """If libvirt refuses to tell the hypervisor version, the agent still reads the other capabilities."""
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "getVersion", lambda self: self.getDomainCapabilities())
         found = capabilities_of("test:///default")
         assert [part.part for part in found.missing] == [Part.VERSION]
         assert found.host_cpu.arch == "i686"
 
-    def test_the_libvirt_source_reads_the_features_of_the_configured_cpu_models(self, tmp_path):
+    def test_the_agent_reads_features_of_configured_cpu_models(self, tmp_path):
+        """The agent asks libvirt for the features of each CPU model in [libvirt] cpu_models."""
         chosen = (
             "[libvirt]\nvirt_type = qemu\nconnection_uri = test:///default\ncpu_mode = custom\ncpu_models = qemu32\n"
         )
@@ -115,7 +120,8 @@ class TestTestDriver:
             ("<model>EPYC-Milan</model>", "<model>no-such</model>", Part.HOST_FEATURES, "no-such"),
         ],
     )
-    def test_an_invalid_part_of_the_capabilities_does_not_hide_the_other_parts(self, old, new, part, why):
+    def test_an_invalid_capability_does_not_hide_the_rest(self, old, new, part, why):
+        """If one part of libvirt's capabilities XML is invalid, the agent reports it and reads the rest."""
         text = document("capabilities", "x86_64_two_sockets")
         assert old in text
         found = asked(text.replace(old, new))
@@ -124,12 +130,14 @@ class TestTestDriver:
         assert (found.guests == ()) == (part == Part.GUESTS)
         assert (found.host_cpu.features is None) == (part != Part.GUESTS)
 
-    def test_the_host_cpu_features_include_those_implied_by_its_cpu_model(self):
+    def test_host_cpu_features_include_those_of_the_cpu_model(self):
+        """The agent adds the features that libvirt's CPU model implies to the features that the host's XML lists."""
         found = asked(document("capabilities", "x86_64_two_sockets"))
         assert found.missing == ()
         assert {"ht", "svm", "avx2", "sha-ni"} <= found.host_cpu.features
 
-    def test_cpu_features_of_an_arm_host_are_read_from_its_capabilities_xml(self):
+    def test_cpu_features_of_an_arm_host_are_read(self):
+        """The agent takes the CPU features of an ARM host from libvirt's capabilities XML."""
         assert asked(document("capabilities", "aarch64")).host_cpu.features == {"fp", "asimd", "aes"}
 
 
@@ -155,7 +163,8 @@ def system():
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_host_cpu_features_equal_the_output_of_virsh_cpu_baseline(self, system, tmp_path):
+    def test_host_cpu_features_equal_those_of_virsh(self, system, tmp_path):
+        """The agent reads the same host CPU features as `virsh cpu-baseline --features` prints."""
         cpu = capabilities_of(system.uri).host_cpu
         path = tmp_path / "capabilities.xml"
         path.write_text(virsh("capabilities", uri=system.uri))
@@ -165,7 +174,8 @@ class TestSystemLibvirtd:
         assert f"<model>{cpu.model}</model>" in path.read_text()
 
     @pytest.mark.parametrize("virt_type", ["qemu", "kvm"])
-    def test_disk_buses_and_video_models_equal_the_output_of_virsh_domcapabilities(self, system, virt_type):
+    def test_disk_buses_and_video_models_equal_those_of_virsh(self, system, virt_type):
+        """The agent reads the same disk buses and video models as `virsh domcapabilities` prints."""
         found = capabilities_of(system.uri, virt_type=virt_type)
         assert found.missing == ()
         listed = ET.fromstring(virsh("capabilities", uri=system.uri))
@@ -186,19 +196,21 @@ class TestSystemLibvirtd:
             assert one.video_models == {value.text for value in text.findall(".//enum[@name='modelType']/value")}
             assert text.findtext("machine") in one.machines
 
-    def test_an_unsupported_virt_type_is_reported_once_for_the_host_architecture(self, system):
-        """The same happens while KVM is not loaded yet; no other architecture is reported as missing."""
+    def test_an_unsupported_virt_type_is_reported_once(self, system):
+        """If no emulator supports the virt_type, the agent reports it once, for the host's own architecture only."""
         found = capabilities_of(system.uri, virt_type="xen")
         arch = os.uname().machine
         why = f"invalid argument: Emulator '/usr/bin/qemu-system-{arch}' does not support virt type 'xen'"
         assert (found.domain, found.missing) == ((), (MissingPart(part=Part.MACHINE, detail=arch, why=why),))
 
-    def test_an_unknown_machine_type_does_not_hide_the_other_machine_types(self, system):
+    def test_an_unknown_machine_type_does_not_hide_the_others(self, system):
+        """If the operator configures a machine type that QEMU does not know, the agent still reads the other types."""
         found = capabilities_of(system.uri, virt_type="qemu", machine_types=(("x86_64", "no-such"),))
         assert {name for one in found.of_arch("x86_64") for name in one.machines} >= {"pc", "q35"}
         assert found.missing == ()
 
-    def test_domain_capabilities_are_missing_if_the_libvirt_socket_is_read_only(self, system):
+    def test_a_read_only_socket_lacks_domain_capabilities(self, system):
+        """On libvirt's read-only socket, the agent gets no domain capabilities and reports them as missing."""
         found = capabilities_of(f"qemu+unix:///system?socket={READ_ONLY_SOCKET}", virt_type="qemu")
         assert found.domain is None
         (part,) = found.missing
@@ -206,7 +218,8 @@ class TestSystemLibvirtd:
         assert "read only" in part.why
         assert found.host_cpu == capabilities_of(system.uri, virt_type="qemu").host_cpu
 
-    def test_domain_capabilities_from_the_probe_equal_those_read_from_libvirt(self, system):
+    def test_the_probe_returns_the_capabilities_of_libvirt(self, system):
+        """The privileged helper `stocktake-probe` gives the agent the same domain capabilities as libvirt itself."""
         with probe_socket() as rig:
             rig.configure(uri=system.uri)
             rig.serve()
@@ -216,8 +229,8 @@ class TestSystemLibvirtd:
         assert over_probe.missing == ()
         assert over_probe == capabilities_of(system.uri, virt_type="qemu")
 
-    def test_domain_capabilities_are_requested_again_if_the_probe_is_unreachable(self, system):
-        """The probe is ``stocktake-probe``, the privileged helper that asks libvirt."""
+    def test_the_agent_asks_an_unreachable_probe_again(self, system):
+        """If the helper `stocktake-probe` cannot be reached, the agent asks for the domain capabilities again later."""
         over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
         (part,) = over_probe.missing
         assert (part.part, part.passing) == (Part.DOMAIN, True)
@@ -227,7 +240,8 @@ class TestSystemLibvirtd:
         )
         assert not nature.still_holds((True,), 0.0)
 
-    def test_domain_capabilities_are_missing_if_the_read_write_connection_fails(self, system):
+    def test_a_failed_write_connection_lacks_domain_capabilities(self, system):
+        """If the agent gets no read-write connection to libvirt, it reports the domain capabilities as missing."""
         connection = libvirt.openReadOnly(system.uri)
         uri = "qemu+unix:///system?socket=/nowhere/sock"
         asker = Asker(connection=connection, driver="QEMU", uri=uri, choice=GuestChoice())
@@ -237,7 +251,8 @@ class TestSystemLibvirtd:
         (part,) = found.missing
         assert re.match(r"the call needs a read-write connection, but the agent got none: .*/nowhere/sock", part.why)
 
-    def test_machine_types_are_listed_as_missing_if_their_emulator_cannot_start(self, system):
+    def test_a_broken_emulator_makes_machine_types_missing(self, system):
+        """If libvirt cannot find a QEMU program, the agent reports the machine types of that program as missing."""
         text = re.sub(
             r"<emulator>.*?</emulator>", "<emulator>/nowhere/qemu</emulator>", virsh("capabilities", uri=system.uri)
         )
@@ -255,14 +270,16 @@ class TestSystemLibvirtd:
             in found.missing
         )
 
-    def test_features_of_qemus_default_cpu_model_are_read_if_cpu_mode_is_none(self, system):
+    def test_cpu_mode_none_means_the_default_cpu_model_of_qemu(self, system):
+        """With cpu_mode = none, the agent reads the features of CPU model qemu64, which is QEMU's default."""
         found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="none")
         ((model, features),) = found.model_features
         assert model == "qemu64"
         assert {"sse2", "cx16"} <= features
         assert "avx" not in features
 
-    def test_lower_case_names_of_amd_and_intel_cpu_models_are_accepted(self, system):
+    def test_cpu_model_names_in_lower_case_are_accepted(self, system):
+        """The agent accepts "epyc" and "haswell" in cpu_models, although libvirt spells them "EPYC" and "Haswell"."""
         found = capabilities_of(system.uri, virt_type="qemu", cpu_mode="custom", cpu_models=("epyc", "haswell"))
         features = dict(found.model_features)
         assert "sse4a" in features["epyc"] - features["haswell"]
