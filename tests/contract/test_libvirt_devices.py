@@ -98,7 +98,8 @@ def settled(connection):
     return listing, counting
 
 
-def test_the_device_listing_tells_physical_and_virtual_functions_apart(node):
+def test_physical_and_virtual_functions_are_told_apart(node):
+    """The agent recognizes from libvirt's list whether a PCI device is a physical or a virtual function, or neither."""
     expected = devices_from(map(parse_node_device, TEXTS.values()), ())
     found = DeviceListing().read(node(TEXTS.values()))
     assert [device.name for device in found.pci] == [device.name for device in expected.pci]
@@ -106,7 +107,8 @@ def test_the_device_listing_tells_physical_and_virtual_functions_apart(node):
     assert found == expected
 
 
-def test_the_agent_rereads_an_unchanged_device_once_in_64_device_listings(node):
+def test_an_unchanged_device_is_read_in_turn(node):
+    """The agent lists the devices at each audit and reads the XML of an unchanged device only when its turn comes."""
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)
     for _ in range(TURNS - 1):
@@ -116,7 +118,8 @@ def test_the_agent_rereads_an_unchanged_device_once_in_64_device_listings(node):
     assert {name: counting.read.count(name) for name in TEXTS if name != GPU} == dict.fromkeys(TEXTS.keys() - {GPU}, 1)
 
 
-def test_a_physical_function_is_read_again_after_a_new_device_appears(node):
+def test_a_new_virtual_function_causes_a_read_of_its_parent(node):
+    """After a new virtual function appears in libvirt's list, the agent reads its physical function again."""
     fewer = [
         text.replace("<address domain='0x0000' bus='0x81' slot='0x00' function='0x2'/>", "") for text in without(VF)
     ]
@@ -131,7 +134,8 @@ def test_a_physical_function_is_read_again_after_a_new_device_appears(node):
     assert [device.vf_number for device in found.pci if device.name == VF] == [0]
 
 
-def test_a_vf_has_no_interface_after_its_network_device_is_gone(node):
+def test_a_vf_without_its_network_device_has_no_interface(node):
+    """After the network device of a virtual function is gone from libvirt, the agent shows no interface for it."""
     net = "net_enp129s0f0v0_0c_42_a1_00_00_30"
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(without(net))
@@ -150,7 +154,8 @@ def test_a_device_event_triggers_a_read_of_the_device(node):
     assert after["pci_0000_81_00_4"] == "101f"
 
 
-def test_changed_devices_are_read_again_after_a_failed_read(node):
+def test_changed_devices_are_read_after_a_failed_read(node):
+    """Libvirt reports changed devices and the next read fails; the agent reads these devices in the following read."""
     listing, counting = settled(node(TEXTS.values()))
     working, dead = counting.connection, libvirt.open("test:///default")
     dead.close()
@@ -164,21 +169,23 @@ def test_changed_devices_are_read_again_after_a_failed_read(node):
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_the_next_read_includes_every_device_after_the_cache_is_cleared(node):
+def test_a_cleared_cache_causes_a_read_of_every_device(node):
     listing, counting = settled(node(TEXTS.values()))
     listing.forget()
     listing.read(counting)
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_every_audit_reads_the_free_instances_of_mdev_types_again(node):
+def test_every_read_updates_the_free_instances_of_mdev_types(node):
+    """At each read, the agent asks libvirt how many mediated devices a GPU can still create."""
     listing, counting = settled(node(TEXTS.values()))
     counting.connection = node(text.replace(">15<", ">14<") for text in TEXTS.values())
     (gpu,) = [parent for parent in listing.read(counting).mdev_parents if parent.name == GPU]
     assert [kind.available_instances for kind in gpu.types] == [14, 0]
 
 
-def test_an_invalid_device_is_listed_with_a_reason_until_a_later_read_succeeds(node):
+def test_an_invalid_device_is_listed_with_a_reason(node):
+    """While libvirt's XML of a device is invalid, the agent lists the device with the reason and reads the others."""
     listing, counting = settled(node(TEXTS.values()))
     listing.changed(VF)
     counting.instead[VF] = TEXTS[VF].replace("<slot>0</slot>", "")
@@ -191,7 +198,7 @@ def test_an_invalid_device_is_listed_with_a_reason_until_a_later_read_succeeds(n
     assert (len(found.pci), found.odd) == (8, ())
 
 
-def test_a_read_of_512_unchanged_pci_functions_takes_under_10_ms(node):
+def test_a_read_of_512_unchanged_devices_takes_under_10_ms(node):
     listing, counting = settled(node(many(512)))
     assert len(listing.read(counting).pci) == 512
     started = time.process_time()
@@ -230,13 +237,14 @@ class TestHostSource:
             for reader in readers:
                 reader.stop()
 
-    def test_a_read_of_the_libvirt_source_returns_the_pci_devices_of_the_host(self, source_at, tmp_path):
+    def test_a_read_of_libvirt_returns_the_pci_devices(self, source_at, tmp_path):
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         facts = source_at(f"test://{path}").read(Deadline.after(LONG_S))
         assert (len(facts.devices.pci), facts.devices_unknown_because) == (8, "")
 
-    def test_a_device_reported_as_changed_is_included_in_the_next_read(self, source_at, tmp_path, monkeypatch):
+    def test_the_next_read_includes_a_changed_device(self, source_at, tmp_path, monkeypatch):
+        """If libvirt reports that a device has changed, the agent reads the device's XML at the next read."""
         path = tmp_path / "node.xml"
         path.write_text(node_with(TEXTS.values()))
         source = source_at(f"test://{path}")
@@ -252,11 +260,13 @@ class TestHostSource:
         source.read(Deadline.after(LONG_S))
         assert VF in asked
 
-    def test_an_empty_libvirt_device_list_means_that_there_are_no_pci_devices(self, source_at):
+    def test_an_empty_device_list_means_no_pci_devices(self, source_at):
+        """If libvirt lists no devices, the agent takes it that the host has none, and not that they are unknown."""
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
         assert facts.devices.pci == ()
 
-    def test_domains_are_read_even_if_libvirt_refuses_the_device_listing(self, source_at, monkeypatch):
+    def test_a_refused_device_list_does_not_stop_the_read(self, source_at, monkeypatch):
+        """If libvirt refuses to list the devices, the agent treats them as unknown and still reads the guests."""
         # A call that a read-only connection refuses stands in for a call that this driver lacks.
         monkeypatch.setattr(libvirt.virConnect, "listAllDevices", lambda self, _flags: self.getDomainCapabilities())
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
@@ -265,7 +275,8 @@ class TestHostSource:
         assert [domain.name for domain in facts.domains] == ["test"]
 
     @needs_libvirtd
-    def test_a_connection_lost_during_the_device_listing_fails_the_read(self, source_at, monkeypatch):
+    def test_a_connection_lost_during_the_device_list_fails_the_read(self, source_at, monkeypatch):
+        """If libvirtd stops while the agent lists the devices, the agent's whole read of libvirt fails."""
         with private_libvirtd() as daemon:
             source = source_at(daemon.uri)
             original = libvirt.virConnect.listAllDevices
@@ -315,7 +326,8 @@ def virsh_devices(kind):
 @needs_virsh
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_the_pci_devices_that_the_agent_reads_match_virsh_and_sysfs(self, system):
+    def test_the_pci_devices_match_virsh_and_sysfs(self, system):
+        """The agent reads the same PCI devices as `virsh nodedev-list` prints, with the details of sysfs."""
         found = DeviceListing().read(system.connection)
         assert [device.name for device in found.pci] == virsh_devices("pci")
         kernel = Path("/sys/bus/pci/devices")
@@ -329,13 +341,15 @@ class TestSystemLibvirtd:
             assert (device.kind in (PciKind.VF, PciKind.VDPA)) == virtual
         assert found.odd == ()
 
-    def test_the_interface_name_of_a_pci_device_equals_its_name_in_sysfs(self, system):
+    def test_the_interface_of_a_pci_device_matches_sysfs(self, system):
+        """The agent reads the same network interface for a PCI device as the kernel shows in sysfs."""
         found = DeviceListing().read(system.connection)
         for device in found.pci:
             nets = [path.name for path in Path("/sys/bus/pci/devices", device.address).glob("**/net/*")]
             assert device.interface in (nets or [None])
 
-    def test_the_mediated_devices_that_the_agent_reads_match_virsh(self, system):
+    def test_the_mediated_devices_match_virsh(self, system):
+        """The agent reads the same mediated devices as `virsh nodedev-list` prints."""
         found = DeviceListing().read(system.connection)
         assert [parent.name for parent in found.mdev_parents] == virsh_devices("mdev_types")
         assert [mdev.name for mdev in found.mdevs] == virsh_devices("mdev")
