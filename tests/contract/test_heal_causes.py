@@ -24,7 +24,8 @@ def host(tmp_path: Path, placement: Rest) -> Host:
     return test_heal.host_in(tmp_path, placement)
 
 
-def test_one_heal_action_for_an_evacuated_instance_ends_three_findings(host):
+def test_one_repair_of_an_evacuated_instance_ends_three_findings(host):
+    """An evacuated instance's old allocation causes three findings; one action of `stocktake heal` ends all of them."""
     host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
     host.allocate("i1", here={"VCPU": FLAVOR_B.vcpus, "MEMORY_MB": FLAVOR_B.memory_mib, "DISK_GB": FLAVOR_B.root_gib})
     evacuation = facts.migration(

@@ -59,9 +59,8 @@ def all_read(report: AuditReport) -> bool:
 
 
 @pytest.mark.parametrize("case", LEAKS, ids=lambda case: case.name)
-def test_each_kind_of_leaked_allocation_causes_exactly_the_expected_findings(
-    tmp_path: Path, placement: Rest, engine, case: Case
-):
+def test_each_kind_of_leak_causes_only_its_own_findings(tmp_path: Path, placement: Rest, engine, case: Case):
+    """For each known kind of leaked allocation, the agent reports exactly the findings of that kind."""
     with leak_cloud(tmp_path, placement, engine, case.guests) as cloud:
         consumers = case.plant(cloud, case.name)
         reports = [cloud.audit(), cloud.audit()]
@@ -73,9 +72,7 @@ def test_each_kind_of_leaked_allocation_causes_exactly_the_expected_findings(
 
 
 @pytest.mark.parametrize("case", LOOK_ALIKES, ids=lambda case: case.name)
-def test_an_allocation_that_resembles_a_leak_is_never_reported_as_a_leak(
-    tmp_path: Path, placement: Rest, engine, case: Case
-):
+def test_an_allocation_that_resembles_a_leak_causes_no_finding(tmp_path: Path, placement: Rest, engine, case: Case):
     with leak_cloud(tmp_path, placement, engine, case.guests) as cloud:
         consumers = case.plant(cloud, case.name)
         reports = [cloud.audit() for _ in range(3)]
@@ -85,7 +82,8 @@ def test_an_allocation_that_resembles_a_leak_is_never_reported_as_a_leak(
     assert about(codes_by_consumer(reports), consumers) == set()
 
 
-def test_audits_report_all_leaks_but_no_allocation_that_only_resembles_a_leak(tmp_path: Path, placement: Rest, engine):
+def test_audits_report_all_leaks_and_nothing_else(tmp_path: Path, placement: Rest, engine):
+    """A host has every kind of leaked allocation and of valid ones that resemble them; the agent reports only leaks."""
     cases = (*LEAKS, *LOOK_ALIKES)
     with leak_cloud(tmp_path, placement, engine, tuple(guest for case in cases for guest in case.guests)) as cloud:
         planted = {case.name: case.plant(cloud, case.name) for case in cases}
@@ -104,15 +102,16 @@ def test_audits_report_all_leaks_but_no_allocation_that_only_resembles_a_leak(tm
     assert {consumer: in_three[consumer] for consumer in strangers} == {}
 
 
-def test_the_first_audit_reports_a_running_guest_of_a_deleted_instance(tmp_path: Path, placement: Rest, engine):
-    """Its allocation was deleted with its row, so only the libvirt domain leads the agent to the database's row."""
+def test_the_first_audit_reports_a_guest_of_a_deleted_instance(tmp_path: Path, placement: Rest, engine):
+    """Nova deleted an instance and its allocation, and libvirt still runs its guest; the first audit reports this."""
     with leak_cloud(tmp_path, placement, engine, (Guest(name="left"),)) as cloud:
         cloud.instance("left", **DELETED)
         told = codes_by_consumer([cloud.audit()])
         assert told[cloud.consumer("left")] == {"guest-running-deleted"}
 
 
-def test_a_leaked_allocation_on_a_sharing_provider_is_reported_until_removal(tmp_path: Path, placement: Rest, engine):
+def test_a_leak_on_a_sharing_provider_is_reported(tmp_path: Path, placement: Rest, engine):
+    """The agent reports a leaked allocation on a sharing provider until the allocation is removed from Placement."""
     with leak_cloud(tmp_path, placement, engine, ()) as cloud:
         alive = cloud.allocate(cloud.instance("shared"), {cloud.nfs: {"DISK_GB": 1}})
         assert "allocation-leaked" not in codes_by_consumer([cloud.audit(), cloud.audit()])[alive]

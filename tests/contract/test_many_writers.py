@@ -37,7 +37,8 @@ def placements(tmp_path: Path) -> Iterator[tuple[Rest, ...]]:
         yield both
 
 
-def test_sixteen_concurrent_writers_to_one_provider_lose_no_inventory_change(placements, tmp_path):
+def test_sixteen_concurrent_writers_lose_no_inventory_change(placements, tmp_path):
+    """Sixteen writers change inventories of one provider at the same time, and Placement keeps each change."""
     said, wrong = tried(tmp_path, placements, TRIAL)
     for row in rows(TRIAL, said, wrong):
         print(f"{row.what}: {row.measured}")  # pytest -s shows the rows
@@ -61,8 +62,8 @@ def outcome(name: str, first: int, last: int) -> Outcome:
     )
 
 
-def test_the_test_helper_detects_inventories_that_are_missing_or_wrong():
-    """The check of the run above detects each of these errors."""
+def test_the_test_helper_detects_wrong_inventories():
+    """The helper that compares Placement's inventories with what was written detects each old or changed value."""
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))
     good = {"VCPU": vcpu, "CUSTOM_WRITER_0": {"total": 4}, "CUSTOM_WRITER_1": {"total": 2}}
@@ -72,7 +73,8 @@ def test_the_test_helper_detects_inventories_that_are_missing_or_wrong():
     assert len(lost(good | {"VCPU": vcpu | {"reserved": 0}}, said)) == 1
 
 
-def test_the_test_helper_detects_that_an_inventory_vanished_or_shrank():
+def test_the_test_helper_detects_a_vanished_or_smaller_inventory():
+    """The helper that watches Placement's inventories reports each one that is gone or has a smaller total."""
     watch = Watch("CUSTOM_WRITER_0")
 
     def look(**totals: int) -> list[str]:
