@@ -38,7 +38,8 @@ def flags(connection, arch, model):
         return None
 
 
-def test_the_default_cpu_model_of_each_architecture_equals_the_default_of_nova(nova_models):
+def test_the_default_cpu_models_equal_those_of_nova(nova_models):
+    """The agent uses the same default CPU model as nova on each architecture, if libvirt knows the model."""
     connection = libvirt.open("test:///default")
     try:
         answers = {arch: flags(connection, arch, model) for arch, model in nova_models.items()}

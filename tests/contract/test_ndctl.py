@@ -50,7 +50,8 @@ def why(host: AgentHost) -> set[str]:
     return {held["why"] for held in host.report()["audit"]["plan"]["held_back"]}
 
 
-def test_s95_pmem_resource_classes_stay_published_while_a_namespace_is_missing(host, placement):
+def test_s95_a_missing_pmem_namespace_keeps_the_inventory(host, placement):
+    """If `ndctl` no longer lists a configured namespace, the agent reports it and keeps the inventory in Placement."""
     lists(host, "ns_0", "ns_1", "ns_2", "ns_9")
     assert host.agent("--once").code == 0
     assert totals(placement, host) == {BIG: 1, SMALL: 2}
@@ -61,7 +62,8 @@ def test_s95_pmem_resource_classes_stay_published_while_a_namespace_is_missing(h
     assert "[libvirt] pmem_namespaces: ndctl lists no devdax namespace of this name: ns_2" in why(host)
 
 
-def test_a_failed_ndctl_is_reported_and_the_pmem_inventory_is_kept(host, placement):
+def test_a_failed_ndctl_keeps_the_pmem_inventory(host, placement):
+    """If `ndctl` fails, the agent reports a finding and keeps the inventory of persistent memory in Placement."""
     lists(host, "ns_0", "ns_1", "ns_2")
     host.agent("--once")
     script(host.folder / "bin", "ndctl", "echo 'failed to initialize' >&2; exit 1")
@@ -71,7 +73,8 @@ def test_a_failed_ndctl_is_reported_and_the_pmem_inventory_is_kept(host, placeme
     assert "ndctl list ended with code 1: failed to initialize" in found["actual"]
 
 
-def test_ndctl_runs_only_if_pmem_namespaces_are_configured(host, placement):
+def test_ndctl_does_not_run_without_pmem_namespaces(host, placement):
+    """The agent does not run `ndctl` if [libvirt] pmem_namespaces is not set."""
     script(host.folder / "bin", "ndctl", f"touch {host.folder}/was-run")
     host.configure({"libvirt": {"pmem_namespaces": None}})
     assert host.agent("--once").code == 0

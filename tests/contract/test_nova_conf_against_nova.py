@@ -199,7 +199,8 @@ def ours_of(tmp_path, nova: str):
 
 
 @pytest.mark.parametrize("name", IGNORED)
-def test_a_nova_conf_value_that_nova_compute_ignores_causes_only_a_notice(judged, tmp_path, name):
+def test_an_ignored_nova_conf_value_causes_only_a_notice(judged, tmp_path, name):
+    """If nova.conf has a value that nova-compute ignores, the agent accepts the file and prints a notice."""
     path, answer = judged[name]
     assert answer is None
     loaded = ours_of(tmp_path, path)
@@ -220,15 +221,16 @@ def test_the_agent_rejects_a_nova_conf_that_nova_compute_rejects(judged, tmp_pat
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_the_agent_rejects_harmful_nova_conf_values_that_nova_compute_accepts(judged, tmp_path, name):
-    """With most of these values, nova-compute starts but each periodic update of its resources fails."""
+def test_the_agent_rejects_harmful_nova_conf_values(judged, tmp_path, name):
+    """The agent rejects values of nova.conf that let nova-compute start and then harm it, as in each of its audits."""
     path, answer = judged[name]
     assert answer is None
     assert check(ours_of(tmp_path, path))
 
 
 @pytest.mark.parametrize("name", [name for name in IGNORED if name not in NOT_REFUSED])
-def test_values_that_cause_a_notice_in_nova_conf_are_invalid_in_stocktake_conf(tmp_path, name):
+def test_stocktake_conf_is_checked_more_strictly_than_nova_conf(tmp_path, name):
+    """The agent rejects values in its own stocktake.conf that cause only a notice in nova.conf."""
     text = IGNORED[name][0]
     nova = write(tmp_path, "nova.conf", BASE.format(folder=tmp_path))
     path = write(tmp_path, "stocktake.conf", OURS.format(nova=nova) + text)

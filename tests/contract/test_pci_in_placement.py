@@ -85,7 +85,8 @@ def pci(tmp_path: Path, placement: Rest) -> PciHost:
 
 
 @needs_all_traits()
-def test_s116_pci_devices_become_providers_and_a_second_audit_writes_nothing(pci, placement):
+def test_s116_pci_devices_become_providers(pci, placement):
+    """The agent creates providers in Placement for the devices of [pci] device_spec. A second audit writes nothing."""
     assert pci.audit() == {}
     assert pci.totals() == {"0000:81:0A.0": {T4: 1}, "0000:82:00.0": {VF_CLASS: 2}}
     children = pci.children()
@@ -104,7 +105,8 @@ def test_s116_pci_devices_become_providers_and_a_second_audit_writes_nothing(pci
     assert pci.children() == children
 
 
-def test_s122_s123_an_allocated_device_removed_from_device_spec_stays_published(pci, placement):
+def test_s122_s123_an_allocated_device_stays_published(pci, placement):
+    """If an allocated device is removed from [pci] device_spec, the agent keeps its provider and reports a finding."""
     pci.audit()
     children = pci.children()
     consumer = placement.allocate({children["0000:82:00.0"]: {VF_CLASS: 1}})
@@ -120,7 +122,8 @@ def test_s122_s123_an_allocated_device_removed_from_device_spec_stays_published(
     assert pci.totals() == {}
 
 
-def test_s128c_a_vanished_pci_device_stays_published_while_it_has_allocations(pci, placement):
+def test_s128c_a_vanished_device_in_use_stays_published(pci, placement):
+    """If an allocated PCI device is gone from the host, the agent keeps its inventory and reports a finding."""
     pci.audit()
     consumer = placement.allocate({pci.children()["0000:81:0A.0"]: {T4: 1}})
     pci.has(*functions(*VFS))
@@ -131,7 +134,8 @@ def test_s128c_a_vanished_pci_device_stays_published_while_it_has_allocations(pc
     )
 
 
-def test_s128_a_device_spec_conflict_stops_all_updates_of_the_affected_provider(pci, placement):
+def test_s128_a_device_spec_conflict_stops_updates(pci, placement):
+    """If entries of [pci] device_spec conflict, the agent reports it and leaves the affected provider unchanged."""
     pci.hands_out({"product_id": "1563"})
     pci.audit()
     placement.allocate({pci.children()["0000:82:00.0"]: {"CUSTOM_PCI_8086_1563": 1}})
@@ -142,7 +146,8 @@ def test_s128_a_device_spec_conflict_stops_all_updates_of_the_affected_provider(
 
 
 @needs_all_traits()
-def test_s127_a_one_time_use_device_stays_reserved_after_its_allocation_ends(pci, placement):
+def test_s127_a_one_time_use_device_stays_reserved(pci, placement):
+    """After the allocation of a one_time_use device has ended, the agent keeps the device reserved in Placement."""
     pci.hands_out({"vendor_id": "10de", "one_time_use": True})
     pci.audit()
     provider = pci.children()["0000:81:0A.0"]
@@ -154,7 +159,8 @@ def test_s127_a_one_time_use_device_stays_reserved_after_its_allocation_ends(pci
     assert "HW_PCI_ONE_TIME_USE" in placement.traits(provider)
 
 
-def test_s124_pci_providers_are_kept_if_pci_reporting_is_disabled_later(pci, placement):
+def test_s124_disabled_pci_reporting_keeps_the_providers(pci, placement):
+    """After [pci] report_in_placement is turned off, the agent keeps the PCI providers and reports a finding."""
     pci.audit()
     before = pci.totals()
     pci.hands_out(*EVERYTHING, report=False)
@@ -172,8 +178,8 @@ def test_s120_an_invalid_device_spec_is_rejected_at_start(pci, placement):
     assert placement.request("GET", f"/resource_providers/{pci.host.provider_uuid}").status_code == 404
 
 
-def test_an_agent_that_replaces_nova_compute_reuses_the_existing_pci_provider(pci, placement):
-    """The agent finds the provider by its name."""
+def test_the_agent_takes_over_the_pci_provider_of_nova(pci, placement):
+    """An agent that replaces nova-compute finds the existing PCI provider by its name and continues to use it."""
     placement.make_provider(pci.host.name, uuid=pci.host.provider_uuid)
     theirs = placement.make_provider(f"{pci.host.name}_0000:81:0A.0", parent=pci.host.provider_uuid)
     placement.set_inventories(theirs, {T4: {"total": 1, "max_unit": 1, "reserved": 1}})
