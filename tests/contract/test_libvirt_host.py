@@ -71,7 +71,8 @@ def node_file(tmp_path):
 
 class TestTestDriver:
     @pytest.mark.parametrize("made", [lambda path: None, Path.mkdir], ids=["missing", "a folder"])
-    def test_the_error_names_the_test_driver_xml_file_that_the_agent_cannot_open(self, tmp_path, host_at, capfd, made):
+    def test_the_error_shows_the_unreadable_test_driver_file(self, tmp_path, host_at, capfd, made):
+        """If the agent cannot open the XML file of libvirt's test driver, its error shows the file's path."""
         path = tmp_path / "no node.xml"
         made(path)
         source = host_at(f"test://{quote(str(path))}")
@@ -80,7 +81,8 @@ class TestTestDriver:
                 read(source)
         assert capfd.readouterr().err == ""
 
-    def test_host_facts_match_the_node_file_of_the_libvirt_test_driver(self, node_file, tmp_path, host_at):
+    def test_host_facts_match_the_test_driver_file(self, node_file, tmp_path, host_at):
+        """The agent reads the CPUs and memory that the XML file of libvirt's test driver describes."""
         (tmp_path / "meminfo").write_text("MemFree: 1048576 kB\nBuffers: 0 kB\nCached: 1048576 kB\n")
         facts = read(host_at(f"test://{node_file}", proc_root=tmp_path))
         assert facts.online_cpus == tuple(range(48))
@@ -88,7 +90,8 @@ class TestTestDriver:
         assert (facts.hostname, facts.driver) == ("node-a", "TEST")
         assert facts.libvirt_version >= 8_000_000
 
-    def test_uptime_and_load_and_kernel_parameters_of_the_host_are_read(self, node_file, tmp_path, host_at):
+    def test_uptime_load_and_kernel_parameters_are_read(self, node_file, tmp_path, host_at):
+        """The agent reads the host's uptime and load from /proc and its kernel parameters from /sys."""
         parameters = tmp_path / "sys" / "module" / "kvm_amd" / "parameters"
         parameters.mkdir(parents=True)
         (parameters / "sev").write_text("Y\n")
@@ -102,7 +105,8 @@ class TestTestDriver:
         assert facts.tdx_capacity == 31
         assert (facts.uptime_s, facts.load) == (86400.25, (0.5, 1.5, 2.5))
 
-    def test_domains_are_read_with_their_disks_and_their_nova_flavor(self, node_file, host_at):
+    def test_guests_are_read_with_disks_and_flavor(self, node_file, host_at):
+        """The agent reads from libvirt each guest's size, disks and the flavor in nova's metadata."""
         facts = read(host_at(f"test://{node_file}"))
         assert sorted(domain.name for domain in facts.domains) == ["guest-0", "guest-1", "guest-2", "guest-3"]
         assert {(d.vcpus, d.memory_mib, d.state) for d in facts.domains} == {(4, 4096, DomainState.RUNNING)}
@@ -112,18 +116,21 @@ class TestTestDriver:
             id=0, name="m1", vcpus=4, memory_mib=4096, root_gib=10, ephemeral_gib=0, swap_mib=0
         )
 
-    def test_host_data_that_the_libvirt_test_driver_invents_is_listed_as_simulated(self, node_file, host_at):
+    def test_data_of_the_test_driver_is_marked_as_simulated(self, node_file, host_at):
+        """With libvirt's test driver, the agent reports the CPUs, the node name and the guests as simulated."""
         simulated = read(host_at(f"test://{node_file}")).simulated
         assert [sentence.split(":")[0] for sentence in simulated] == ["CPUs", "node name", "guests"]
 
-    def test_numa_cells_and_cpu_topology_are_read_from_libvirt_capabilities(self, host_at):
+    def test_numa_cells_and_cpu_topology_are_read(self, host_at):
+        """The agent reads the host's NUMA cells and its CPU sockets and cores from libvirt's capabilities."""
         facts = read(host_at("test:///default"))
         assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in facts.cells] == [(0, 2048, 8), (1, 4096, 8)]
         assert [(cpu.cell, cpu.socket, cpu.core) for cpu in facts.cpus[7:10]] == [(0, 0, 7), (1, 1, 0), (1, 1, 1)]
         assert facts.capabilities is not None
         assert facts.cells[0].siblings == tuple((n,) for n in range(8))
 
-    def test_host_capabilities_are_read_again_only_after_the_cache_is_cleared(self, host_at):
+    def test_capabilities_are_cached_until_the_cache_is_cleared(self, host_at):
+        """The agent asks libvirt for the host's capabilities again only after its cache was cleared."""
         source = host_at("test:///default")
         first = read(source).capabilities
         assert read(source).capabilities is first
@@ -132,7 +139,8 @@ class TestTestDriver:
         assert again == first
         assert again is not first
 
-    def test_one_invalid_domain_does_not_prevent_reading_the_other_domains(self, tmp_path, host_at):
+    def test_an_invalid_guest_does_not_hide_the_others(self, tmp_path, host_at):
+        """If libvirt's XML of one guest is invalid, the agent lists it with the reason and reads the other guests."""
         bad = domain_xml("bad", metadata=nova_metadata(1, 64, 1).replace("<nova:disk>1<", "<nova:disk>?<"))
         (tmp_path / "n.xml").write_text(node_xml(cpus=2, memory_mib=1024, domains=[bad, *GUESTS[:1]]))
         facts = read(host_at(f"test://{tmp_path}/n.xml"))
@@ -185,7 +193,8 @@ class TestPrivateLibvirtd:
             daemon.thaw()
             assert [domain.name for domain in until(lambda: answer(source), LONG_S, "an answer").domains] == ["test"]
 
-    def test_each_hanging_connection_to_libvirt_counts_as_a_missed_deadline(self, host_at):
+    def test_each_hanging_connection_is_a_missed_deadline(self, host_at):
+        """Each connection to a frozen libvirtd counts as a missed deadline; the next answer resets the count."""
         with private_libvirtd() as daemon:
             reader = ReaderThread("libvirt")
             source = LibvirtHost(HostPlace(uri=daemon.uri, host="a"), reader, ReaderThread("libvirt-capabilities"))
@@ -200,7 +209,8 @@ class TestPrivateLibvirtd:
             source.close()
             reader.stop()
 
-    def test_the_next_read_sees_new_and_removed_domains_without_libvirt_events(self, host_at):
+    def test_the_next_read_sees_new_and_removed_guests(self, host_at):
+        """Even without an event from libvirt, the agent's next read shows new guests and omits removed ones."""
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             connection = libvirt.open(daemon.uri)
@@ -214,7 +224,8 @@ class TestPrivateLibvirtd:
             assert [d.name for d in read(source).domains] == ["test"]
             connection.close()
 
-    def test_the_next_read_includes_each_domain_that_a_libvirt_event_reported(self, host_at):
+    def test_the_next_read_includes_a_changed_guest(self, host_at):
+        """After a libvirt event about a guest, the agent's next read shows the guest's new number of vCPUs."""
         with private_libvirtd() as daemon:
             source = host_at(daemon.uri)
             connection = libvirt.open(daemon.uri)
@@ -259,7 +270,8 @@ def system():
 @needs_libvirtd
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_host_facts_equal_the_figures_of_the_local_machine(self, system, host_at):
+    def test_host_facts_match_the_local_machine(self, system, host_at):
+        """The agent reads the CPUs, memory and hostname of the machine on which the test runs."""
         facts = read(host_at(system.uri))
         assert facts.driver == "QEMU"
         assert facts.online_cpus == tuple(sorted(os.sched_getaffinity(1)))
@@ -269,7 +281,8 @@ class TestSystemLibvirtd:
         assert facts.hostname == system.connection.getHostname()
         assert facts.simulated == ()
 
-    def test_libvirt_capabilities_that_arrive_late_cause_another_audit(self, system, host_at):
+    def test_late_capabilities_cause_another_audit(self, system, host_at):
+        """If libvirt's capabilities arrive after an audit has read the host, the agent runs another audit at once."""
         late, reasons = LateAnswers(), []
         late.start(reasons.append)
         source = host_at(system.uri, late=late, capabilities_wait_s=0.0)
@@ -301,7 +314,8 @@ class TestSystemLibvirtd:
             guest.undefine()
             assert found(source, guest) is None
 
-    def test_libvirt_is_read_without_delay_while_a_qemu_process_is_frozen(self, system, host_at):
+    def test_a_frozen_qemu_does_not_delay_a_read(self, system, host_at):
+        """While the QEMU process of a guest is frozen, the agent still reads the guest from libvirt in time."""
         source = host_at(system.uri)
         with system.started() as guest:
             pid = int(Path(f"/run/libvirt/qemu/{guest.name()}.pid").read_text())
