@@ -42,7 +42,8 @@ def test_promtool_accepts_the_alert_rules():
     assert (code, "31 rules found" in text) == (0, True), text
 
 
-def test_promtool_tests_each_alert_rule_in_a_firing_and_in_a_silent_case():
+def test_promtool_tests_each_alert_rule():
+    """Each alert rule for Prometheus has a `promtool` test in which it fires and one in which it does not fire."""
     files = ("stocktake.test.yaml", "stocktake-day.test.yaml")
     code, text = said("promtool", "test", "rules", *files)
     assert (code, text.count("SUCCESS")) == (0, len(files)), text
@@ -52,12 +53,14 @@ def test_promtool_tests_each_alert_rule_in_a_firing_and_in_a_silent_case():
     assert lacking == []
 
 
-def test_amtool_accepts_the_example_configuration_of_alert_inhibitions():
+def test_amtool_accepts_the_inhibition_example():
+    """Alertmanager's tool `amtool` accepts the example file of rules that mute alerts."""
     code, text = said("amtool", "check-config", "alertmanager-inhibit.example.yaml")
     assert code == 0, text
 
 
-def test_the_jsonnet_mixin_has_the_same_rules_and_dashboards_as_the_plain_files():
+def test_the_jsonnet_mixin_equals_the_plain_files():
+    """The Jsonnet mixin has all 31 alert rules, and the same Grafana dashboards as the JSON files."""
     code, text = said("jsonnet", "-e", "local m = import 'mixin.libsonnet'; [m.prometheusAlerts, m.grafanaDashboards]")
     assert code == 0, text
     alerts, dashboards = json.loads(text)
@@ -66,12 +69,14 @@ def test_the_jsonnet_mixin_has_the_same_rules_and_dashboards_as_the_plain_files(
 
 
 @pytest.mark.parametrize("board", make_dashboards.BOARDS, ids=lambda board: board.uid)
-def test_each_dashboard_file_equals_the_output_of_its_generator(board):
+def test_each_dashboard_file_equals_the_generated_one(board):
+    """Each Grafana dashboard in the repository is exactly what its generator writes."""
     assert (ROOT / f"etc/grafana/{board.uid}.json").read_text() == make_dashboards.text_of(board)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_dashboard_panels_have_a_title_and_unit_and_description_and_no_overlap(path):
+def test_dashboard_panels_are_complete_and_do_not_overlap(path):
+    """Each panel of a Grafana dashboard has a title, a unit and a description, and no two panels overlap."""
     panels = json.loads(path.read_text())["panels"]
     assert all(panel["title"] and panel["description"] and panel["fieldConfig"]["defaults"]["unit"] for panel in panels)
     cells = [
@@ -165,7 +170,8 @@ def placement_of_module(tmp_path_factory):
 
 
 @pytest.mark.parametrize("board", make_dashboards.BOARDS, ids=lambda board: board.uid)
-def test_a_prometheus_that_scrapes_three_agents_has_data_for_each_panel(scraped, board):
+def test_prometheus_has_data_for_each_dashboard_panel(scraped, board):
+    """A Prometheus scrapes three agents and has data for each Grafana panel, except for five that may be empty."""
     values = {"$instance": scraped.leaking, "$resourcetype": "VCPU", "$__rate_interval": "30s"}
     empty = set()
     for row in board.rows:
@@ -177,14 +183,16 @@ def test_a_prometheus_that_scrapes_three_agents_has_data_for_each_panel(scraped,
     assert empty <= MAY_BE_EMPTY
 
 
-def test_prometheus_shows_the_vcpus_that_one_of_three_agents_reports_as_leaked(scraped):
+def test_prometheus_shows_leaked_vcpus(scraped):
+    """One of three agents has leaked allocations of 16 VCPU, and Prometheus shows exactly these."""
     (leaked,) = scraped.server.query("sum by (resourcetype) (stocktake_resource_leaked) > 0")
     assert (leaked["metric"], leaked["value"][1]) == ({"resourcetype": "VCPU"}, "16")
     (count,) = scraped.server.query('count(up{job="stocktake"} == 1)')
     assert count["value"][1] == "3"
 
 
-def test_no_alert_rule_fires_for_a_healthy_agent_in_a_real_prometheus(scraped):
+def test_no_alert_fires_for_a_healthy_agent(scraped):
+    """A real Prometheus evaluates all alert rules without an error, and none fires for a healthy agent."""
     server = scraped.server
     groups = server.get("rules")["data"]["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
@@ -194,7 +202,8 @@ def test_no_alert_rule_fires_for_a_healthy_agent_in_a_real_prometheus(scraped):
     assert [labels for labels in firing if labels.get("instance") == scraped.healthy] == []
 
 
-def test_a_tool_sets_the_base_url_of_all_runbook_links_in_the_alert_rules(tmp_path):
+def test_runbook_base_sets_the_url_of_all_runbook_links(tmp_path):
+    """The command `tools/runbook-base` sets the base URL of the runbook links in all alert rules."""
     rules = tmp_path / "rules.yaml"
     rules.write_text(RULES.read_text())
     code, text = said(ROOT / "tools/runbook-base", "https://wiki.example.org/stocktake/", rules, "--suffix", ".html")
