@@ -70,7 +70,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pathlib.Path]:
 
 
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_the_fleet_page_is_a_single_file_and_its_texts_do_not_overlap(started, files, world, medium, width):
+def test_the_fleet_page_is_self_contained_and_readable(started, files, world, medium, width):
+    """The HTML page of all hosts loads no other file; no text overlaps, and the browser reports no error."""
     rules = browser.WCAG if IS_ALL or width == 1280 or world != "800" else ()
     shot = browser.screenshot_file(f"fleet-{world}-{medium}-{width}")
     look = browser.seen(started, files[world], medium, width, shot, rules)
@@ -81,7 +82,8 @@ def test_the_fleet_page_is_a_single_file_and_its_texts_do_not_overlap(started, f
     assert look.elements <= 12_000
 
 
-def test_a_square_of_the_fleet_map_links_to_the_row_of_its_host(started, files):
+def test_a_square_of_the_fleet_map_links_to_its_host(started, files):
+    """A click on a square of the map on the fleet's HTML page leads to the table row of a host."""
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         page.locator("svg.picture a").nth(12).click()
@@ -97,7 +99,8 @@ def test_a_square_of_the_fleet_map_links_to_the_row_of_its_host(started, files):
     ("1.3.2 observer", 66, "200 of 803 rows match, 66 of them are shown"),
     ("no-such-host", 0, "none of 803 rows matches"),
 ])  # fmt: skip
-def test_the_search_of_the_fleet_page_finds_hosts_that_are_not_in_the_table(started, files, words, shown, said):
+def test_the_fleet_page_search_finds_all_hosts(started, files, words, shown, said):
+    """The table of the fleet's HTML page shows the worst 50 hosts, and its search finds the other hosts too."""
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         page.fill("#find-worst-hosts", words)
@@ -111,7 +114,8 @@ def test_the_search_of_the_fleet_page_finds_hosts_that_are_not_in_the_table(star
     assert (look.messages, look.reports) == ([], [])
 
 
-def test_the_fleet_page_search_lists_all_matching_host_names_as_text_to_copy(started, files):
+def test_the_fleet_page_search_lists_all_names_to_copy(started, files):
+    """A search on the fleet's HTML page lists the names of all matching hosts as text to copy."""
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         listed = page.locator("#list-worst-hosts")
@@ -125,7 +129,8 @@ def test_the_fleet_page_search_lists_all_matching_host_names_as_text_to_copy(sta
     assert (look.messages, look.reports) == ([], [])
 
 
-def test_a_click_on_a_link_to_a_host_clears_a_search_that_hides_its_row(started, files):
+def test_a_link_to_a_host_clears_the_search(started, files):
+    """A search hides the table row of a host; a click on a link to the host clears the search and shows the row."""
     look = browser.Look()
     with browser.opened(started, files["800"], look) as page:
         page.fill("#find-worst-hosts", "no-such-host")

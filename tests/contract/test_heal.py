@@ -616,7 +616,7 @@ def test_heal_changes_nothing_if_the_journal_is_unwritable(host):
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_heal_changes_nothing_while_another_process_holds_the_lock(host):
+def test_heal_changes_nothing_while_another_process_is_locking(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan), task.parts.lock.hold():
         (healed,) = run_heal(task, plan)
@@ -654,7 +654,8 @@ def test_s57_heal_frees_the_source_host_after_an_evacuation(host):
     assert [status for status, _ in rows] == ["done"]
 
 
-def test_s58_heal_plans_no_action_for_a_deleted_evacuated_instance(host):
+def test_s58_heal_ignores_a_deleted_evacuated_instance(host):
+    """Heal plans no action for an evacuated instance that nova has deleted and that has no allocation left."""
     evacuation = facts.migration(
         1, "away", kind="evacuation", status="done", source_host=host.agent.name, source_node=host.agent.name
     )

@@ -84,8 +84,8 @@ def keep_figures(line: str) -> None:
 
 
 @pytest.mark.parametrize(("world", "medium", "width"), CASES, ids=str)
-def test_the_host_page_is_self_contained_and_every_text_is_readable(started, files, world, medium, width):
-    """No text overlaps another or is cut, and the browser finds no violation of WCAG."""
+def test_the_host_page_is_self_contained_and_readable(started, files, world, medium, width):
+    """The HTML page of a host loads no other file; no text overlaps or is cut, and the browser reports no error."""
     rules = browser.WCAG if IS_ALL or world not in LONG else ()
     shot = browser.screenshot_file(f"host-{world}-{medium}-{width}")
     look = browser.seen(started, files[world], medium, width, shot, rules)
@@ -97,7 +97,8 @@ def test_the_host_page_is_self_contained_and_every_text_is_readable(started, fil
     assert look.elements <= 8_000
 
 
-def test_searching_hides_table_rows_and_a_copy_button_selects_its_command(started, files):
+def test_the_host_page_has_a_search_and_copy_buttons(started, files):
+    """On a host's HTML page, the search hides other table rows, and a copy button selects its command."""
     look = browser.Look()
     with browser.opened(started, files["few"], look) as page:
         page.fill("#find-ledger-rows", "old-shop vcpu")
@@ -108,8 +109,8 @@ def test_searching_hides_table_rows_and_a_copy_button_selects_its_command(starte
     assert (look.messages, look.reports) == ([], [])
 
 
-def test_the_browser_refuses_a_script_that_was_added_to_the_page_later(started, files, tmp_path):
-    """The policy in the head of the page has hashes: without it, this test would see the dialog."""
+def test_the_browser_blocks_a_script_added_to_the_page(started, files, tmp_path):
+    """The host's HTML page has a policy with hashes, so the browser runs no script that was added later."""
     changed = tmp_path / "changed.html"
     added = "<script>alert(1)</script><img src=x onerror=alert(2)><p style='color:red'>x</p></main>"
     changed.write_text(files["few"].read_text().replace("</main>", added))
@@ -120,14 +121,16 @@ def test_the_browser_refuses_a_script_that_was_added_to_the_page_later(started, 
     assert len(look.reports) >= 3
 
 
-def test_a_printed_page_shows_the_data_table_of_each_chart_and_no_buttons(started, files):
+def test_a_printed_page_shows_tables_and_no_buttons(started, files):
+    """A printed host page shows the data table of each chart and omits all buttons and search fields."""
     look = browser.Look()
     with browser.opened(started, files["few"], look, "print") as page:
         assert page.locator("details table:visible").count() == page.locator("details").count() > 0
         assert page.locator("button:visible, input:visible").count() == 0
 
 
-def test_the_html_page_shows_no_button_or_search_field_if_javascript_is_off(started, files):
+def test_a_page_without_javascript_shows_no_buttons(started, files):
+    """If JavaScript is off, a host's HTML page shows no buttons or search fields, and its data tables still open."""
     context = started.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(files["few"].as_uri())
