@@ -85,7 +85,8 @@ def stop_takes_s(source):
 class TestInProcess:
     """The test driver, which runs inside this process: it has no daemon, no keep-alive and no close event."""
 
-    def test_a_domain_event_requests_an_audit_and_names_the_domain(self, watch):
+    def test_a_guest_event_requests_an_audit(self, watch):
+        """After a libvirt event about a guest, the agent requests an audit and remembers the guest's UUID."""
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -96,7 +97,8 @@ class TestInProcess:
         assert set(listener.told[1:]) == {domain.UUIDString()}
         connection.close()
 
-    def test_a_missing_xml_file_of_the_libvirt_test_driver_is_logged_only_once(self, watch, tmp_path, capfd, caplog):
+    def test_a_missing_test_driver_file_is_logged_once(self, watch, tmp_path, capfd, caplog):
+        """While the XML file of libvirt's test driver is missing, the agent logs one warning with its path."""
         path = tmp_path / "node.xml"
         source, _reasons, listener = watch(f"test://{path}")
         until(lambda: source.state is LinkState.DOWN and caplog.records, LONG_S, "the first failure")
@@ -107,7 +109,8 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_a_device_event_requests_an_audit_only_for_relevant_kinds_of_devices(self, watch, monkeypatch):
+    def test_a_device_event_requests_an_audit(self, watch, monkeypatch):
+        """After a libvirt event about a device, the agent requests an audit only if the kind of device matters."""
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -125,7 +128,7 @@ class TestInProcess:
         seen(reasons, DEVICE, times=2)
         connection.close()
 
-    def test_the_event_source_reports_no_events_after_it_was_stopped(self, watch):
+    def test_a_stopped_event_source_reports_no_events(self, watch):
         source, reasons, _listener = watch("test:///default")
         seen(reasons, CONNECTED)
         assert stop_takes_s(source) < 1.0
@@ -136,7 +139,8 @@ class TestInProcess:
         assert reasons == before
         assert [t.name for t in threading.enumerate() if t.name.startswith("libvirt-events")] == []
 
-    def test_the_event_source_continues_after_an_error_in_its_callback(self, watch):
+    def test_the_event_source_survives_an_error_in_its_callback(self, watch):
+        """A callback fails on one libvirt event, and the agent still passes the next event to it."""
         calls = []
 
         def fails_once(reason):
@@ -156,7 +160,8 @@ class TestInProcess:
 
 @needs_libvirtd
 class TestPrivateLibvirtd:
-    def test_the_event_source_detects_a_killed_libvirtd_and_reconnects(self, watch):
+    def test_the_event_source_reconnects_after_a_killed_libvirtd(self, watch):
+        """The agent notices within two seconds that libvirtd was killed, and reconnects after its restart."""
         with private_libvirtd() as daemon:
             source, reasons, listener = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -167,7 +172,8 @@ class TestPrivateLibvirtd:
             seen(reasons, CONNECTED, times=2)
             assert listener.told == ["up", "down", "up"]
 
-    def test_the_event_source_reports_domain_events_after_a_reconnect(self, watch):
+    def test_guest_events_arrive_after_a_reconnect(self, watch):
+        """After libvirtd was killed and started again, the agent receives its events about guests again."""
         with private_libvirtd() as daemon:
             _source, reasons, listener = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -180,7 +186,8 @@ class TestPrivateLibvirtd:
             assert domain.UUIDString() in listener.told
             connection.close()
 
-    def test_the_event_source_connects_after_a_stopped_libvirtd_is_started(self, watch, caplog):
+    def test_the_event_source_waits_for_libvirtd_to_start(self, watch, caplog):
+        """If libvirtd is down when the agent starts, the agent connects for events once libvirtd runs."""
         with private_libvirtd() as daemon:
             daemon.kill()
             _source, reasons, _ = watch(daemon.uri)
@@ -189,7 +196,8 @@ class TestPrivateLibvirtd:
             daemon.start()
             seen(reasons, CONNECTED)
 
-    def test_the_event_source_starts_and_stops_quickly_while_libvirt_open_hangs(self, watch):
+    def test_a_hanging_connection_does_not_delay_start_or_stop(self, watch):
+        """While a connection to libvirtd hangs, the agent's event source still starts and stops within a second."""
         with private_libvirtd() as daemon:
             daemon.freeze()
             started = time.monotonic()
@@ -201,7 +209,8 @@ class TestPrivateLibvirtd:
             until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
             assert reasons == []
 
-    def test_a_frozen_libvirtd_does_not_delay_the_stop_of_the_event_source(self, watch):
+    def test_a_frozen_libvirtd_does_not_delay_the_stop(self, watch):
+        """If libvirtd freezes while the agent listens to its events, the agent's event source stops in a second."""
         with private_libvirtd() as daemon:
             source, reasons, _ = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -212,7 +221,8 @@ class TestPrivateLibvirtd:
             until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
 
     @pytest.mark.slow
-    def test_the_keep_alive_of_the_event_source_detects_a_frozen_libvirtd(self, watch):
+    def test_the_keep_alive_detects_a_frozen_libvirtd(self, watch):
+        """The agent treats a frozen libvirtd as disconnected, and reconnects for events after it continues."""
         with private_libvirtd() as daemon:
             _source, reasons, _ = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -231,7 +241,8 @@ def threads(name):
 @needs_libvirtd
 @pytest.mark.xdist_group("qemu-system")
 class TestSystemLibvirtd:
-    def test_a_read_after_each_event_matches_the_current_state_of_the_guest(self, watch):
+    def test_a_read_after_each_event_shows_the_current_guest(self, watch):
+        """After each libvirt event, the agent's next read shows the guest's current state, vCPUs and memory."""
         reader, slow_reader = ReaderThread("libvirt"), ReaderThread("libvirt-capabilities")
         with system_libvirtd() as system:
             host = LibvirtHost(HostPlace(uri=system.uri, host="unused"), reader, slow_reader)
@@ -300,7 +311,8 @@ slow_reader.stop()
 
 @needs_libvirtd
 @pytest.mark.parametrize("also", [(), ("events",), ("reading",), ("events", "reading")], ids="-".join)
-def test_the_process_of_the_agent_can_exit_while_libvirtd_is_frozen(also):
+def test_the_agent_can_exit_while_libvirtd_is_frozen(also):
+    """A process that reads libvirt exits with 0 although libvirtd no longer answers."""
     with private_libvirtd() as daemon:
         command = [sys.executable, "-W", "error", "-c", PROGRAM, daemon.uri, *also]
         root = Path(__file__).parents[2]
