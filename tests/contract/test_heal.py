@@ -396,7 +396,7 @@ def an_hour_ago() -> datetime.datetime:
 
 
 def test_heal_spares_a_new_consumer_recreated_after_the_plan(host):
-    """An equal allocation of the same age replaces the planned one; heal sees it by the provider's generation."""
+    """After heal planned, an equal allocation replaces a new one; heal sees the provider's new generation and stops."""
     consumer, now = host.allocate("gone", here=HELD), datetime.datetime.now(datetime.UTC)
     written_at(host, consumer, now)
     was = (host.generation(consumer), host.allocations(consumer))
@@ -616,7 +616,8 @@ def test_heal_changes_nothing_if_the_journal_is_unwritable(host):
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_heal_changes_nothing_while_another_process_is_locking(host):
+def test_heal_changes_nothing_while_its_lock_is_taken(host):
+    """If another process has the agent's lock, heal changes nothing and reports the process ID."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan), task.parts.lock.hold():
         (healed,) = run_heal(task, plan)

@@ -108,7 +108,7 @@ def test_physical_and_virtual_functions_are_told_apart(node):
 
 
 def test_an_unchanged_device_is_read_in_turn(node):
-    """The agent lists the devices at each audit and reads the XML of an unchanged device only when its turn comes."""
+    """The agent reads an unchanged device's XML once in 64 lists, unless it can create mediated devices."""
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)
     for _ in range(TURNS - 1):

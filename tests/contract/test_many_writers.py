@@ -38,7 +38,7 @@ def placements(tmp_path: Path) -> Iterator[tuple[Rest, ...]]:
 
 
 def test_sixteen_concurrent_writers_lose_no_inventory_change(placements, tmp_path):
-    """Sixteen writers change inventories of one provider at the same time, and Placement keeps each change."""
+    """Sixteen writers change inventories of one provider at the same time; no acknowledged change is lost."""
     said, wrong = tried(tmp_path, placements, TRIAL)
     for row in rows(TRIAL, said, wrong):
         print(f"{row.what}: {row.measured}")  # pytest -s shows the rows

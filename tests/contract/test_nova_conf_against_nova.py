@@ -222,7 +222,7 @@ def test_the_agent_rejects_a_nova_conf_that_nova_compute_rejects(judged, tmp_pat
 
 @pytest.mark.parametrize("name", BREAKS)
 def test_the_agent_rejects_harmful_nova_conf_values(judged, tmp_path, name):
-    """The agent rejects values of nova.conf that let nova-compute start and then harm it, as in each of its audits."""
+    """The agent rejects values of nova.conf with which nova-compute starts, although most of them fail its audits."""
     path, answer = judged[name]
     assert answer is None
     assert check(ours_of(tmp_path, path))
@@ -230,7 +230,7 @@ def test_the_agent_rejects_harmful_nova_conf_values(judged, tmp_path, name):
 
 @pytest.mark.parametrize("name", [name for name in IGNORED if name not in NOT_REFUSED])
 def test_stocktake_conf_is_checked_more_strictly_than_nova_conf(tmp_path, name):
-    """The agent rejects values in its own stocktake.conf that cause only a notice in nova.conf."""
+    """The agent rejects most of the values in its own stocktake.conf that cause only a notice in nova.conf."""
     text = IGNORED[name][0]
     nova = write(tmp_path, "nova.conf", BASE.format(folder=tmp_path))
     path = write(tmp_path, "stocktake.conf", OURS.format(nova=nova) + text)
