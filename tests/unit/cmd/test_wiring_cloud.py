@@ -35,14 +35,16 @@ def wired_from(tmp_path, state, extra=""):
     ],
     ids=["none", "sql before a broker", "conductor", "a broker alone"],
 )
-def test_the_configuration_selects_conductor_or_sql_or_no_source_of_nova_data(tmp_path, state, extra, source, writer):
+def test_the_options_select_the_source_of_nova_data(tmp_path, state, extra, source, writer):
+    """By its options, the agent reads nova's data from nova-conductor, from the SQL database, or not at all."""
     # No server listens on this port: opening a connection would fail.
     with wired_from(tmp_path, state, extra.format(port=free_port())) as wired:
         assert type(wired.parts.state) is source
         assert type(wired.parts.records) is writer
 
 
-def test_the_source_of_nova_data_is_closed_at_the_end_of_the_with_statement(tmp_path):
+def test_the_nova_data_source_is_closed_at_the_end(tmp_path):
+    """The agent closes its connection to nova-conductor when a command ends; later reads fail."""
     with wired_from(tmp_path, "source = conductor", BROKER.format(port=free_port())) as wired:
         state = wired.parts.state
 
@@ -50,8 +52,8 @@ def test_the_source_of_nova_data_is_closed_at_the_end_of_the_with_statement(tmp_
         state.read("h", frozenset(), Deadline.after(5))
 
 
-def test_only_commands_remember_sources_that_did_not_answer(tmp_path):
-    """A `stocktake` command remembers between its audits which sources did not answer; the daemon forgets."""
+def test_only_commands_remember_unresponsive_sources(tmp_path):
+    """A `stocktake` command remembers between its audits which sources did not answer. The daemon forgets them."""
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     with wire(loaded, Caller()) as wired:
         assert wired.parts.late() is wired.parts.late()
@@ -59,7 +61,8 @@ def test_only_commands_remember_sources_that_did_not_answer(tmp_path):
         assert wired.parts.late() is not wired.parts.late()
 
 
-def test_a_notice_about_a_slow_read_names_the_source_and_the_uri_of_libvirt(tmp_path):
+def test_a_slow_read_notice_shows_the_source(tmp_path):
+    """A notice about a slow read shows the source (libvirt, nova's data, LVM); for libvirt it also shows the URI."""
     watched = []
 
     def watch(what, at_most_s):
@@ -85,7 +88,8 @@ class _Counting(Loaded):
         return Loaded.value(self, group, option)
 
 
-def test_the_notes_of_an_audit_depend_on_the_agent_role_and_no_other_option(tmp_path):
+def test_audit_notes_depend_only_on_the_agent_role(tmp_path):
+    """The agent adds notes to an audit; the only option that it reads for them is [agent] role."""
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
     with wire(counting) as wired:

@@ -59,15 +59,16 @@ def one_line(monkeypatch):
     return Shown(Form.ONE_LINE, monkeypatch)
 
 
-def test_a_wait_shorter_than_two_seconds_is_not_shown(shown):
+def test_a_wait_under_two_seconds_is_not_shown(shown):
+    """A command prints no progress line if a source answers in less than two seconds."""
     for _ in range(3):
         with shown.progress.waiting(PLACEMENT, 30.0):
             assert shown.after(AFTER_S - 0.1) == ""
     assert shown.after(5.0) == ""
 
 
-def test_a_command_that_waits_two_seconds_prints_what_it_is_waiting_for(lines):
-    """The line also says how much longer the command waits at most."""
+def test_a_waiting_command_prints_what_it_waits_for(lines):
+    """After two seconds, a command prints which source it waits for and for how many seconds more at most."""
     with lines.progress.waiting(PLACEMENT, 30.0):
         said = lines.after(AFTER_S)
     assert said == f"stocktake: waiting for {PLACEMENT}, at most 28 s more; stop with Ctrl-C\n"
@@ -78,7 +79,8 @@ def test_a_wait_without_a_limit_shows_no_remaining_time(lines):
         assert lines.after(3.0) == "stocktake: waiting for libvirt (qemu:///system); stop with Ctrl-C\n"
 
 
-def test_repeated_waits_for_one_source_print_only_one_line_if_output_is_a_file(lines):
+def test_repeated_waits_for_a_source_print_one_line(lines):
+    """If stderr is a file, a command prints one line about each source, even if it waits for the source repeatedly."""
     for source in (PLACEMENT, PLACEMENT, "libvirt"):
         with lines.progress.waiting(source, 30.0):
             lines.after(AFTER_S)
@@ -86,7 +88,8 @@ def test_repeated_waits_for_one_source_print_only_one_line_if_output_is_a_file(l
     assert [line.split()[3].rstrip(",") for line in lines.out.getvalue().splitlines()] == ["placement", "libvirt"]
 
 
-def test_the_line_about_a_wait_is_updated_and_finally_removed_on_a_terminal(one_line):
+def test_the_progress_line_is_updated_and_then_removed(one_line):
+    """On a terminal, the line about a wait counts down in place and disappears at the end of the wait."""
     with one_line.progress.waiting(PLACEMENT, 30.0):
         first = one_line.after(AFTER_S)
         second = one_line.after(1.0).removeprefix(first)
@@ -96,24 +99,28 @@ def test_the_line_about_a_wait_is_updated_and_finally_removed_on_a_terminal(one_
     assert removal == f"\r{' ' * (len(second) - 1)}\r"
 
 
-def test_the_line_about_a_wait_does_not_wrap_on_a_narrow_terminal(one_line, monkeypatch):
+def test_the_progress_line_fits_a_narrow_terminal(one_line, monkeypatch):
+    """On a terminal with 40 columns, the line about a wait is cut and does not wrap."""
     monkeypatch.setenv("COLUMNS", "40")
     with one_line.progress.waiting("libvirt", 30.0):
         assert one_line.after(AFTER_S) == "\rwaiting for libvirt, at most 28 s more;"
 
 
-def test_the_address_of_a_source_is_omitted_if_the_terminal_is_too_narrow(one_line, monkeypatch):
+def test_a_narrow_terminal_omits_the_source_address(one_line, monkeypatch):
+    """If the terminal is too narrow, the line about a wait shows `placement` without the URL of Placement."""
     monkeypatch.setenv("COLUMNS", "60")
     with one_line.progress.waiting(PLACEMENT, 30.0):
         assert one_line.after(AFTER_S) == "\rwaiting for placement, at most 28 s more; stop with Ctrl-C"
 
 
-def test_control_characters_in_the_name_of_a_source_are_escaped(lines):
+def test_control_characters_in_a_source_name_are_escaped(lines):
+    """A command that waits for a source never sends the control characters of the source's name to the terminal."""
     with lines.progress.waiting("state (\x1b[31m)", 30.0):
         assert "\x1b" not in lines.after(AFTER_S)
 
 
-def test_a_command_continues_if_it_cannot_print_what_it_waits_for(lines):
+def test_a_command_continues_if_stderr_is_closed(lines):
+    """A command that cannot print its progress line continues to wait for the source."""
     with lines.progress.waiting(PLACEMENT, 30.0):
         lines.out.close()
         lines.clock.now += AFTER_S
@@ -129,12 +136,13 @@ def test_a_command_continues_if_it_cannot_print_what_it_waits_for(lines):
         (True, io.StringIO(), Form.NOTHING),
     ],
 )
-def test_progress_is_one_updated_line_on_a_terminal_and_many_lines_in_a_file(quiet, out, form):
-    """With ``--quiet``, no progress is printed."""
+def test_the_output_selects_the_form_of_progress(quiet, out, form):
+    """Progress is one updated line on a terminal and separate lines in a file; with `--quiet`, nothing is printed."""
     assert form_for(argparse.Namespace(quiet=quiet), out) is form
 
 
-def test_the_progress_display_thread_stops_at_the_end_of_the_command():
+def test_the_progress_thread_stops_with_the_command():
+    """The thread that prints the progress lines stops when the command ends."""
     out = io.StringIO()
     progress = Progress(out, Form.LINES, monotonic=iter([0.0, *[60.0] * 1000]).__next__)
     with progress.waiting("libvirt", 90.0):

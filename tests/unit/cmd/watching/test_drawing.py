@@ -30,20 +30,22 @@ def drawn(fleet, ui: Ui, size: Size) -> list[str]:
 
 @pytest.mark.parametrize("ui", [Ui(), Ui(choice=Choice(with_quiet=True)), Ui(typed="x" * 300), Ui(message="y" * 300)])
 @pytest.mark.parametrize(("columns", "lines"), SIZES)
-def test_the_screen_has_as_many_lines_as_the_terminal_and_no_line_is_too_wide(columns, lines, ui):
+def test_the_watch_screen_fits_the_terminal(columns, lines, ui):
+    """The live screen of `stocktake watch` has as many lines as the terminal, and no line is too wide."""
     shown = drawn(FLEET, ui, Size(columns, lines))
     assert len(shown) == lines
     assert max(map(cell_len, shown)) <= columns
 
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES[:4])
-def test_the_details_of_a_host_fill_the_screen_and_no_line_is_too_wide(columns, lines):
+def test_the_details_of_a_host_fit_the_terminal(columns, lines):
+    """The details of a host fill the live screen of `stocktake watch`, and no line is too wide."""
     shown = drawn(FLEET, Ui(selected=("", "\u65e5\u672c"), detail_top=0), Size(columns, lines))
     assert len(shown) == lines
     assert max(map(cell_len, shown)) <= columns
 
 
-def test_scrolling_stops_at_the_last_line_of_the_host_details():
+def test_scrolling_stops_at_the_end_of_the_host_details():
     ui = Ui(selected=("", LONG), detail_top=999)
     shown = drawn(FLEET, ui, Size(80, 14))
     assert shown[-2].startswith("run there")
@@ -51,6 +53,7 @@ def test_scrolling_stops_at_the_last_line_of_the_host_details():
 
 
 def test_two_successive_pages_show_no_row_twice():
+    """On the live screen, the next page of hosts begins after the last host of the page before."""
     size = Size(80, 20)
     page = page_of(FLEET, size)
     first = drawn(FLEET, Ui(), size)
@@ -61,11 +64,13 @@ def test_two_successive_pages_show_no_row_twice():
 
 
 def test_the_selected_row_is_marked():
+    """On the live screen, `>` stands before the selected host and before no other line."""
     shown = drawn(FLEET, Ui(selected=("", "broken-00"), index=1), Size(80, 24))
     assert [line for line in shown if line.startswith(">")] == [line for line in shown if "broken-00" in line]
 
 
 def test_a_text_that_is_cut_ends_with_a_tilde():
+    """The live screen shortens a long host name or headline and writes `~` at the cut."""
     ui = Ui(selected=("", LONG))
     (line,) = [line for line in drawn(FLEET, ui, Size(80, 24)) if "compute-0217~" in line]
     assert "~  -" in line
@@ -73,14 +78,16 @@ def test_a_text_that_is_cut_ends_with_a_tilde():
     assert "allocation-leaked x3: billing: deleted, and 8 VCPU are counted" in line
 
 
-def test_a_fleet_report_without_a_width_limit_cuts_no_text():
+def test_a_report_without_a_width_limit_cuts_no_text():
+    """The fleet report prints long host names and headlines in full if no width is given."""
     text = "\n".join(line.text for line in report_lines(FLEET, chosen(FLEET.rows, Choice()), None))
     assert LONG in text
     assert "\u8a9e" * 90 in text
     assert "71 VCPU, 8.8 TiB disk" in text
 
 
-def test_a_host_table_without_rows_names_the_key_that_shows_hidden_hosts():
+def test_an_empty_host_table_says_why():
+    """An empty host table shows the active filter, or the key that shows the hidden hosts."""
     quiet = view(cell(seen(clean())))
     assert " no host; press a to show 1 hosts that are clean or have not reported yet" in drawn(
         quiet, Ui(), Size(80, 24)
@@ -89,20 +96,23 @@ def test_a_host_table_without_rows_names_the_key_that_shows_hidden_hosts():
     assert " no host that matches the filter x" in drawn(quiet, filtered, Size(80, 24))
 
 
-def test_the_screen_shows_three_problems_and_the_number_of_all_others():
+def test_the_screen_shows_three_problems_and_a_count():
+    """With five unreachable cells, the live screen shows three of the problems and `and 2 more problems`."""
     away = [cell(name=f"cell-{number}", away=Away(since=AT, error="e")) for number in range(5)]
     shown = drawn(view(*away), Ui(), Size(80, 24))
     assert [line.split(":")[0] for line in shown[1:4]] == ["cell-0", "cell-1", "cell-2"]
     assert shown[4] == "and 2 more problems"
 
 
-def test_the_cell_column_is_shown_only_if_several_cells_are_watched():
+def test_the_cell_column_appears_only_for_several_cells():
+    """The host table has the column CELL if more than one cell is watched."""
     one, other = (cell(seen(broken("a")), name=name) for name in ("cell-1", "cell-2"))
     assert any("CELL" in line for line in drawn(view(one, other), Ui(), Size(80, 24)))
     assert not any("CELL" in line for line in drawn(view(one), Ui(), Size(80, 24)))
 
 
-def test_an_unreadable_list_of_expected_hosts_is_reported_above_the_table():
+def test_an_unread_list_of_expected_hosts_is_reported():
+    """If the agent cannot read the list of expected hosts, the live screen shows the error above the table."""
     unread = view(cell(expected=ExpectedHosts(hosts=None, problem="state: refused")))
     assert drawn(unread, Ui(), Size(80, 24))[1] == "the list of expected hosts was not read: state: refused"
 
@@ -123,8 +133,11 @@ HOSTILE = st.fixed_dictionaries(
 
 
 @given(HOSTILE, st.sampled_from(SIZES), st.sampled_from([None, 0]))
-def test_no_screen_line_has_control_characters_or_is_wider_than_the_terminal(changes, size, detail_top):
-    """Only a line with a command to copy may be wider."""
+def test_hostile_messages_do_not_disturb_the_screen(changes, size, detail_top):
+    """Random texts in a host's message put no control character on the screen.
+
+    Only a line with a command to copy may be wider than the terminal.
+    """
     try:
         host = seen(broken(**{**changes, "host": changes["host"]}))
     except SourceInconsistent:

@@ -23,12 +23,14 @@ from agent.cmd.watching.keys import keys_in, rest_key
         (b"\xffa\xc3\x1b[A", ["\ufffd", "a", "\ufffd", "up"]),
     ],
 )
-def test_bytes_from_the_terminal_are_converted_to_names_of_keys(data, keys):
+def test_terminal_bytes_become_key_names(data, keys):
+    """Letters, arrow keys and other keys are recognised in the bytes that the terminal sends."""
     assert keys_in(data) == (keys, b"")
 
 
 @pytest.mark.parametrize("rest", [b"\x1b", b"\x1b[", b"\x1b[1", b"\x1bO", "é".encode()[:1]])
-def test_an_incomplete_escape_sequence_is_kept_until_its_last_byte_arrives(rest):
+def test_an_incomplete_escape_sequence_is_kept(rest):
+    """If the bytes of a key arrive only in part, the first bytes are kept until the rest arrives."""
     assert keys_in(b"s" + rest) == (["s"], rest)
 
 
@@ -37,7 +39,8 @@ def test_a_single_escape_byte_is_the_escape_key():
 
 
 @given(st.binary(max_size=40), st.integers(0, 40))
-def test_the_same_keys_are_read_however_the_input_bytes_are_split(data, at):
+def test_split_input_gives_the_same_keys(data, at):
+    """The same keys are recognised wherever the terminal's bytes are split between two reads."""
     whole, rest = keys_in(data)
     first, between = keys_in(data[:at])
     second, end = keys_in(between + data[at:])

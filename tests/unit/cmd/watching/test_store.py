@@ -10,6 +10,7 @@ def outcomes(store: HostStore) -> dict[str, str]:
 
 
 def test_the_last_message_of_each_host_is_kept():
+    """`stocktake watch` keeps one message of each host: the last one."""
     store = HostStore()
     for at, document in enumerate((clean("a"), clean("b"), broken("a"))):
         store.receive(float(at), document)
@@ -17,14 +18,16 @@ def test_the_last_message_of_each_host_is_kept():
     assert len(store) == 2
 
 
-def test_an_older_message_of_a_host_does_not_replace_a_newer_message():
+def test_an_older_message_does_not_replace_a_newer_one():
+    """`stocktake watch` keeps the newer message of a host if an older message arrives after it."""
     store = HostStore()
     store.receive(2.0, broken("a"))
     store.receive(1.0, clean("a"))
     assert outcomes(store) == {"a": "findings"}
 
 
-def test_an_audit_outcome_begins_with_the_first_message_that_contained_it():
+def test_an_outcome_begins_with_its_first_message():
+    """If a host sends the same outcome three times, the outcome counts from the first of the three messages."""
     store = HostStore()
     for at in (1.0, 2.0, 3.0):
         store.receive(at, clean("a", outcome="crashed"))
@@ -32,7 +35,8 @@ def test_an_audit_outcome_begins_with_the_first_message_that_contained_it():
     assert (seen.outcome_since, seen.received_at) == (1.0, 3.0)
 
 
-def test_an_unreadable_message_is_reported_only_once_for_each_sender():
+def test_an_unreadable_message_is_reported_once_per_sender():
+    """`stocktake watch` complains once about each host that sends unreadable messages, and drops the messages."""
     complaints = []
     store = HostStore(complain=complaints.append)
     for document in ({"host": "a", "schema_version": 9}, {"host": "a"}, 7, None, clean("a", interval_s="x")):
@@ -42,7 +46,8 @@ def test_an_unreadable_message_is_reported_only_once_for_each_sender():
     assert outcomes(store) == {}
 
 
-def test_each_valid_message_is_passed_to_the_listener_unchanged():
+def test_each_valid_message_reaches_the_listener_unchanged():
+    """A listener receives each valid message of a host with all its keys, even keys that this version does not know."""
     heard = []
     store = HostStore(listen=lambda document, seen: heard.append((document, seen.host)))
     document = clean("a", key_of_a_newer_agent=[1])
@@ -51,7 +56,8 @@ def test_each_valid_message_is_passed_to_the_listener_unchanged():
     assert heard == [(document, "a")]
 
 
-def test_new_hosts_are_only_counted_after_the_maximum_number_of_hosts(monkeypatch):
+def test_the_number_of_stored_hosts_is_limited(monkeypatch):
+    """At the maximum number of hosts, messages of new hosts are only counted, and known hosts are still updated."""
     monkeypatch.setattr(module, "MOST_HOSTS", 2)
     store = HostStore()
     for host in ("a", "b", "c", "c", "d"):

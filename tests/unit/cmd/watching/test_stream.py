@@ -13,7 +13,8 @@ def heard(document) -> Heard:
     return Heard(cell="cell-1", document=document, seen=seen(document))
 
 
-def test_text_output_has_a_line_for_each_message_and_each_missing_host():
+def test_text_output_shows_messages_and_missing_hosts():
+    """The text output has a line for each message of a host and for each expected host without a message."""
     out = io.StringIO()
     printer = Lines(out)
     printer.message(heard(clean("a")))
@@ -24,7 +25,8 @@ def test_text_output_has_a_line_for_each_message_and_each_missing_host():
     assert second == "b has sent no message, but is expected"
 
 
-def test_json_output_repeats_messages_unchanged_and_omits_missing_hosts():
+def test_json_output_repeats_messages_unchanged():
+    """The JSON output has one line for each message of a host and nothing for a host without a message."""
     out = io.StringIO()
     printer = JsonLines(out)
     document = clean("a", key_of_a_newer_agent={"x": [1, None]})
@@ -34,14 +36,16 @@ def test_json_output_repeats_messages_unchanged_and_omits_missing_hosts():
     assert out.getvalue().count("\n") == 1
 
 
-def test_a_message_that_json_cannot_represent_is_reported_on_stderr(capsys):
+def test_an_unprintable_json_message_is_reported_on_stderr(capsys):
+    """A message that JSON cannot represent (for example NaN) is not printed; stderr shows the host that sent it."""
     out = io.StringIO()
     JsonLines(out).message(heard(clean("a", key_of_a_newer_agent=float("nan"))))
     assert out.getvalue() == ""
     assert "a sent a message that cannot be printed as JSON" in capsys.readouterr().err
 
 
-def test_csv_output_has_a_row_for_each_message_and_each_missing_host():
+def test_csv_output_shows_messages_and_missing_hosts():
+    """The CSV output has a row for each message of a host and for each expected host without a message."""
     out = io.StringIO()
     printer = CsvLines(out)
     printer.message(heard(broken("a", worst={"code": "c", "severity": "error", "headline": 'x, "y"'})))

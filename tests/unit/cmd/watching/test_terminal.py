@@ -24,7 +24,8 @@ def ends():
     os.close(theirs)
 
 
-def test_pressed_keys_arrive_at_once_without_the_enter_key(ends):
+def test_keys_arrive_without_the_enter_key(ends):
+    """On the live screen, a pressed key arrives at once; the terminal's old settings return at the end."""
     ours, theirs = ends
     before = termios.tcgetattr(theirs)
     with Terminal(theirs) as terminal:
@@ -35,7 +36,8 @@ def test_pressed_keys_arrive_at_once_without_the_enter_key(ends):
     assert termios.tcgetattr(theirs) == before
 
 
-def test_a_signal_ends_the_wait_for_keys_and_is_returned_to_the_caller(ends):
+def test_a_signal_ends_the_wait_for_keys(ends):
+    """SIGTERM ends the wait for a key at once, and the caller receives the signal."""
     handler = signal.getsignal(signal.SIGTERM)
     with Terminal(ends[1]) as terminal:
         began = time.monotonic()
@@ -45,7 +47,8 @@ def test_a_signal_ends_the_wait_for_keys_and_is_returned_to_the_caller(ends):
     assert signal.getsignal(signal.SIGTERM) is handler
 
 
-def test_the_terminal_reports_a_hangup_signal_if_its_input_is_closed():
+def test_a_closed_terminal_is_reported_as_a_hangup():
+    """If the terminal is closed, the wait for a key ends with SIGHUP."""
     ours, theirs = pty.openpty()
     with Terminal(theirs) as terminal:
         os.close(ours)
@@ -53,7 +56,8 @@ def test_the_terminal_reports_a_hangup_signal_if_its_input_is_closed():
     os.close(theirs)
 
 
-def test_terminal_settings_are_restored_if_an_error_ends_the_live_view(ends):
+def test_an_error_restores_the_terminal_settings(ends):
+    """An error that ends the live screen leaves the terminal with its old settings."""
     _, theirs = ends
     before = termios.tcgetattr(theirs)
     with pytest.raises(ZeroDivisionError), Terminal(theirs):
@@ -73,7 +77,8 @@ class Broken(Watched):
         return super().view(waited=waited)
 
 
-def test_an_error_while_drawing_restores_the_screen_and_the_terminal_settings(ends, monkeypatch):
+def test_an_error_while_drawing_restores_the_screen(ends, monkeypatch):
+    """If an error ends the live screen while it is drawn, the terminal shows its normal screen again."""
     ours, theirs = ends
     monkeypatch.setattr("agent.cmd.watching.live.REDRAW_S", 0.0)
     before = termios.tcgetattr(theirs)
@@ -87,7 +92,8 @@ def test_an_error_while_drawing_restores_the_screen_and_the_terminal_settings(en
         shown += os.read(ours, 65536)
 
 
-def test_the_keyboard_is_used_only_if_standard_input_is_a_terminal(ends, tmp_path):
+def test_the_keyboard_is_read_only_from_a_terminal(ends, tmp_path):
+    """`stocktake watch` reads keys only if standard input is a terminal, never from a file."""
     with (tmp_path / "keys").open("w") as file, open(ends[1], closefd=False) as terminal:
         assert keyboard_of(file) is None
         assert keyboard_of(terminal) == ends[1]

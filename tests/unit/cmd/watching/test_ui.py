@@ -45,25 +45,28 @@ def selected(ui: Ui) -> str | None:
         (("end", "home"), "host-00", 0),
     ],
 )
-def test_keys_move_the_selection_and_the_table_scrolls_to_the_selected_row(keys, host, top):
+def test_keys_move_the_selection_and_scroll_the_table(keys, host, top):
     ui = after(*keys)
     assert (selected(ui), ui.top) == (host, top)
 
 
-def test_the_selection_stays_on_its_host_when_the_host_moves_in_the_table():
+def test_the_selection_stays_on_a_host_that_moves():
+    """If the selected host moves to another row of the table, the host stays selected."""
     ui = after("down", "down")
     others = [row for row in rows(ui) if row.host not in ("host-00", "host-01")]
     ui = placed(ui, others, PAGE)
     assert (ui.index, others[ui.index].host) == (0, "host-02")
 
 
-def test_the_next_host_is_selected_when_the_selected_host_leaves_the_table():
+def test_the_next_host_is_selected_if_a_host_disappears():
+    """If the selected host leaves the table, the next host in the table is selected."""
     ui = after("down", "down")
     others = [row for row in rows(ui) if row.host != "host-02"]
     assert others[placed(ui, others, PAGE).index].host == "host-03"
 
 
-def test_the_selection_stays_on_the_first_row_when_a_worse_host_becomes_first():
+def test_the_untouched_selection_stays_on_the_first_row():
+    """If no key was pressed and a worse host becomes the first row, the worse host is selected."""
     ui = after()
     worse = [*view(cell(seen(clean("worse"), age_s=999))).rows, *rows(ui)]
     assert worse[placed(ui, worse, PAGE).index].host == "worse"
@@ -74,13 +77,13 @@ def test_an_empty_table_has_no_selected_row():
     assert pressed(Ui(), "u", (), PAGE)[1] is Action.NOTHING
 
 
-def test_pressing_the_sort_key_changes_the_order_and_scrolls_to_the_top():
+def test_the_sort_key_changes_the_order_of_hosts():
+    """Pressing `s` changes the order of the hosts and scrolls the table to its top."""
     ui = after("end", "s")
     assert (ui.choice.sort, ui.top, ui.selected) == ("host", 0, None)
 
 
 def test_the_a_key_shows_or_hides_hosts_without_problems():
-    """The key is the letter a."""
     assert len(rows(after("a"))) == 31
     assert len(rows(after("a", "a"))) == 30
 
@@ -94,12 +97,14 @@ def test_the_enter_key_applies_a_typed_filter():
     assert after("f", "clear", "enter", ui=ui).choice.words == ()
 
 
-def test_the_escape_key_discards_typed_letters_and_keeps_the_previous_filter():
+def test_the_escape_key_keeps_the_previous_filter():
+    """Pressing Escape while a new filter is typed discards the typed letters; the previous filter stays active."""
     ui = after("f", *"host-03", "enter", "f", *"q", "escape")
     assert (ui.typed, ui.choice.words) == (None, ("host-03",))
 
 
-def test_letters_typed_into_a_filter_are_not_taken_as_command_keys():
+def test_letters_of_a_filter_are_not_command_keys():
+    """While a filter is typed, letters such as `q` and `u` become part of the filter and run no command."""
     ui = after("f")
     for key in "qusa":
         ui, action = pressed(ui, key, rows(ui), PAGE)
@@ -107,7 +112,8 @@ def test_letters_typed_into_a_filter_are_not_taken_as_command_keys():
     assert ui.typed == "qusa"
 
 
-def test_the_enter_key_opens_the_details_and_closes_them_again():
+def test_the_enter_key_opens_and_closes_the_details():
+    """Enter opens the details of the selected host; Enter, Escape or Backspace closes the details."""
     ui = after("down", "enter")
     assert ui.detail_top == 0
     assert after("down", "down", "up", ui=ui).detail_top == 1
@@ -117,14 +123,15 @@ def test_the_enter_key_opens_the_details_and_closes_them_again():
 
 @pytest.mark.parametrize("ui", [Ui(), Ui(detail_top=3)])
 @pytest.mark.parametrize(("key", "action"), [("q", Action.QUIT), ("u", Action.AUDIT), ("x", Action.NOTHING)])
-def test_key_q_quits_and_key_u_starts_an_audit_in_the_table_and_in_the_details(ui, key, action):
+def test_the_q_key_quits_and_the_u_key_starts_an_audit(ui, key, action):
+    """The keys `q` and `u` have the same effect in the host table and in the details of a host."""
     assert pressed(ui, key, FLEET.rows, PAGE)[1] is action
 
 
-def test_the_status_message_disappears_when_the_next_key_is_pressed():
+def test_the_next_key_removes_the_status_message():
     assert pressed(replace(Ui(), message="the audit begins now"), "down", FLEET.rows, PAGE)[0].message == ""
 
 
-def test_the_first_watch_screen_can_include_hosts_without_problems():
-    """They are on it if option --all is given."""
+def test_the_first_screen_can_include_healthy_hosts():
+    """With option --all, the first screen of `stocktake watch` also shows hosts without problems."""
     assert after(ui=Ui(choice=Choice(with_quiet=True))).choice.with_quiet
