@@ -81,7 +81,8 @@ def of_version(version):
     return listed("InstanceList", "2.6", {**INSTANCE, "nova_object.version": version})
 
 
-def test_a_request_to_nova_conductor_has_the_method_and_an_admin_context(monkeypatch):
+def test_a_conductor_request_has_an_admin_context(monkeypatch):
+    """A request to nova-conductor contains the method, its arguments, the object versions and an admin context."""
     endpoint = Conductor(of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client, deleted="only") == of_version("2.8")
@@ -92,7 +93,8 @@ def test_a_request_to_nova_conductor_has_the_method_and_an_admin_context(monkeyp
     assert (ctxt["read_deleted"], ctxt["is_admin"], ctxt["roles"]) == ("only", True, [])
 
 
-def test_the_client_requests_an_older_version_of_an_object_that_is_too_new(monkeypatch):
+def test_the_client_asks_for_a_readable_object_version(monkeypatch):
+    """If nova-conductor sends an object of a newer major version, the agent asks for one that it can read."""
     endpoint = Conductor(of_version("3.0"), of_version("2.8"))
     with serving(endpoint, monkeypatch) as client:
         assert ask(client) == of_version("2.8")
@@ -100,7 +102,8 @@ def test_the_client_requests_an_older_version_of_an_object_that_is_too_new(monke
     assert endpoint.asked[1] == ("backport", of_version("3.0"), dict(MANIFEST))
 
 
-def test_a_backported_object_is_rejected_if_its_major_version_is_still_wrong(monkeypatch):
+def test_a_still_unreadable_object_version_is_rejected(monkeypatch):
+    """The agent asked nova-conductor for an older object version, and the answer is again of a wrong major version."""
     with (
         serving(Conductor(of_version("3.0"), of_version("3.1")), monkeypatch) as client,
         pytest.raises(SourceInconsistent, match=r"Instance 3\.1, but this agent reads only 2\.8"),
@@ -111,7 +114,8 @@ def test_a_backported_object_is_rejected_if_its_major_version_is_still_wrong(mon
 @pytest.mark.parametrize(
     ("raised", "kind"), [(ValueError("no good"), "ValueError"), (KeyError("cur"), "KeyError"), (OSError(5), "OSError")]
 )
-def test_a_python_exception_in_conductor_becomes_an_error_without_a_traceback(monkeypatch, raised, kind):
+def test_a_conductor_exception_has_no_traceback(monkeypatch, raised, kind):
+    """A Python exception in nova-conductor becomes an error with its type and message, without the traceback."""
     with serving(Conductor(raised), monkeypatch) as client, pytest.raises(RemoteFailure) as caught:
         ask(client)
 
@@ -120,7 +124,8 @@ def test_a_python_exception_in_conductor_becomes_an_error_without_a_traceback(mo
     assert "Traceback" not in str(caught.value)
 
 
-def test_a_malformed_result_of_the_object_action_rpc_call_is_rejected(monkeypatch):
+def test_a_malformed_object_action_result_is_rejected(monkeypatch):
+    """nova-conductor must answer `object_action` with a pair; the agent rejects every other answer."""
     endpoint = Conductor()
     with serving(endpoint, monkeypatch) as client:
         for endpoint.answer in (None, [], [{}], [None, None], {"a": 1}, [{}, {}, {}]):
@@ -128,12 +133,14 @@ def test_a_malformed_result_of_the_object_action_rpc_call_is_rejected(monkeypatc
                 client.object_action({}, "save", [], Deadline.after(20))
 
 
-def test_a_remote_object_call_returns_changed_fields_and_the_method_result(monkeypatch):
+def test_object_action_returns_changed_fields_and_result(monkeypatch):
+    """`object_action` of nova-conductor answers with the object's changed fields and the method's result."""
     with serving(Conductor([{"updated_at": None}, 7]), monkeypatch) as client:
         assert client.object_action({}, "save", [], Deadline.after(20)) == ({"updated_at": None}, 7)
 
 
-def test_the_timestamp_in_the_request_context_has_no_time_zone():
+def test_the_request_timestamp_has_no_time_zone():
+    """The context of a request to nova-conductor has a timestamp without a time zone and a new request id."""
     moment = datetime.datetime(2026, 11, 21, 10, 58, 5, tzinfo=datetime.UTC)
     first, second = context("no", lambda: moment), context("no", lambda: moment)
 

@@ -11,7 +11,8 @@ OPTIONS = BusOptions(url="rabbit://st%40ck:p%40ss-1@192.0.2.1:5672,nova:p%40ss-2
 COMPLAINTS = Complaints(OPTIONS, "conductor")
 
 
-def test_the_error_about_a_refused_login_names_the_user():
+def test_a_refused_login_error_shows_the_user():
+    """If RabbitMQ refuses the login, the error shows the user name and the broker's address."""
     error = COMPLAINTS.undelivered(ConnectionError("(0, 0): (403) ACCESS_REFUSED - Login was refused using PLAIN"))
 
     assert "refuses user 'st@ck'" in error.message
@@ -19,7 +20,8 @@ def test_the_error_about_a_refused_login_names_the_user():
 
 
 @pytest.mark.parametrize("secret", ["p@ss-1", "p%40ss-1", "p@ss-2", "p%40ss-2"])
-def test_a_password_in_the_message_of_an_rpc_error_is_masked(secret):
+def test_passwords_in_rpc_errors_are_masked(secret):
+    """Errors about nova-conductor show `***` in place of each password of the transport URL."""
     words = f"cannot connect with {secret} anywhere"
     errors = [
         COMPLAINTS.undelivered(OSError(words)),
@@ -31,14 +33,15 @@ def test_a_password_in_the_message_of_an_rpc_error_is_masked(secret):
     assert all(secret not in str(error) and "***" in str(error) for error in errors)
 
 
-def test_an_rpc_error_message_of_many_lines_is_shortened_to_a_single_line():
+def test_a_long_rpc_error_becomes_one_short_line():
     error = COMPLAINTS.undelivered(OSError("one\n  two\n" + "x" * 5000))
 
     assert "one two xxx" in error.message
     assert len(error.message) < 500
 
 
-def test_an_error_about_an_unsupported_object_version_states_both_versions():
+def test_a_version_error_shows_both_object_versions():
+    """If nova-conductor rejects an object version, the error shows the requested and the supported version."""
     error = COMPLAINTS.remote(
         "IncompatibleObjectVersion",
         "Version 1.6 of MigrationList is not supported, supported version is 1.5",
@@ -51,14 +54,16 @@ def test_an_error_about_an_unsupported_object_version_states_both_versions():
     assert "upgrade" in error.message
 
 
-def test_the_object_version_error_names_the_requested_object_and_version():
+def test_a_version_error_shows_the_requested_object():
+    """If nova-conductor rejects an object version without details, the error still shows the object and its version."""
     error = COMPLAINTS.remote("IncompatibleObjectVersion", "no", MANIFEST, {"objname": "MigrationList"})
 
     assert f"MigrationList {MANIFEST['MigrationList']}" in error.message
 
 
 @pytest.mark.parametrize("kind", ["UnsupportedObjectError", "UnsupportedVersion", "RPCVersionCapError", "NoSuchMethod"])
-def test_the_error_about_an_unsupported_rpc_call_says_that_conductor_is_too_old(kind):
+def test_an_unsupported_rpc_call_means_an_old_conductor(kind):
+    """If nova-conductor does not know an RPC call, the agent's error says that nova-conductor is too old."""
     error = COMPLAINTS.remote(kind, "Unsupported object type InstanceList", MANIFEST, {})
 
     assert isinstance(error, SourceInconsistent)
@@ -69,7 +74,8 @@ def test_the_error_about_an_unsupported_rpc_call_says_that_conductor_is_too_old(
     ("kind", "is_transient"),
     [("DBConnectionError", True), ("OperationalError", True), ("DBDeadlock", True), ("ObjectActionError", False)],
 )
-def test_a_database_failure_in_conductor_is_marked_as_transient(kind, is_transient):
+def test_a_database_failure_is_marked_as_transient(kind, is_transient):
+    """A database failure in nova-conductor is marked as transient; a failed ObjectActionError is not."""
     error = COMPLAINTS.remote(kind, "words", MANIFEST, {})
 
     assert isinstance(error, RemoteFailure)

@@ -57,7 +57,8 @@ def over_the_wire(primitive):
 
 
 @given(records())
-def test_a_new_compute_node_is_sent_to_nova_with_all_fields_except_its_id(record):
+def test_a_new_compute_node_is_sent_without_an_id(record):
+    """A new compute node is sent to nova-conductor with all its fields except the id."""
     primitive = over_the_wire(new_node(record))
     data = primitive["nova_object.data"]
 
@@ -67,7 +68,8 @@ def test_a_new_compute_node_is_sent_to_nova_with_all_fields_except_its_id(record
 
 
 @given(records(), records())
-def test_a_changed_compute_node_is_sent_with_its_id_and_uuid_and_changes(stored, other):
+def test_a_changed_compute_node_is_sent_with_changes_only(stored, other):
+    """A changed compute node is sent to nova-conductor with its id, its uuid and only the changed fields."""
     wanted = replace(other, id=stored.id, uuid=stored.uuid)
     changed = wanted.changes(stored)
     primitive = changed_node(wanted, changed)
@@ -85,7 +87,8 @@ def test_a_changed_compute_node_is_sent_with_its_id_and_uuid_and_changes(stored,
 
 
 @given(records())
-def test_no_two_compute_node_fields_are_sent_to_nova_under_the_same_name(record):
+def test_compute_node_fields_have_distinct_names(record):
+    """No two fields of a compute node are sent to nova-conductor under the same name."""
     record = replace(record, cpu_ratio=1.0, memory_ratio=1.0, disk_ratio=1.0)
     names = [field.name for field in fields(record) if field.name not in {"id", "uuid"}]
 
@@ -93,15 +96,16 @@ def test_no_two_compute_node_fields_are_sent_to_nova_under_the_same_name(record)
 
 
 @given(records())
-def test_a_compute_node_to_be_deleted_is_sent_with_its_id_and_uuid_and_host(record):
+def test_a_deleted_compute_node_is_sent_with_three_fields(record):
+    """To delete a compute node, the agent sends only its id, uuid and host to nova-conductor."""
     primitive = known_node(record)
 
     assert primitive["nova_object.data"] == {"id": record.id, "uuid": record.uuid, "host": record.host}
     assert primitive["nova_object.changes"] == []
 
 
-def test_pci_pools_are_stored_without_their_list_of_changed_fields():
-    """The list has the key `nova_object.changes`."""
+def test_pci_pools_are_stored_without_change_lists():
+    """The agent removes the key `nova_object.changes` from the PCI pools of a compute node."""
     pool = {**envelope("PciDevicePool", "1.1", {"count": 1}), "nova_object.changes": ["count"]}
     pools = {**envelope("PciDevicePoolList", "1.1", {"objects": [pool]}), "nova_object.changes": ["objects"]}
     record = record_from_fields({**WHOLE, "pci_device_pools": pools})
@@ -130,12 +134,14 @@ WHOLE = {"id": 1, "uuid": "u", "host": "h", "hypervisor_hostname": "n"}
         ("pci_device_pools", {1, 2}),
     ],
 )
-def test_the_error_about_an_invalid_compute_node_field_contains_the_node_id(name, value):
+def test_an_invalid_compute_node_error_shows_the_id(name, value):
+    """If nova-conductor sends a compute node with an invalid field, the error shows the node's id."""
     with pytest.raises(SourceInconsistent, match="compute node id 1"):
         record_from_fields({**WHOLE, name: value})
 
 
-def test_missing_compute_node_fields_become_zero_empty_or_none():
+def test_missing_compute_node_fields_become_empty():
+    """A field that is missing in a compute node from nova-conductor becomes 0, empty or None."""
     record = record_from_fields(WHOLE)
 
     assert (record.vcpus, record.stats, record.supported_instances, record.pci_pools) == (0, (), (), None)
@@ -151,6 +157,7 @@ names = st.sampled_from([*WHOLE, "stats", "supported_hv_specs", "pci_device_pool
 
 
 @given(st.dictionaries(names, garbage))
-def test_random_compute_node_fields_cause_no_unexpected_exception(found):
+def test_random_compute_node_fields_cause_no_crash(found):
+    """Random compute node fields are read or rejected with SourceInconsistent; no other exception occurs."""
     with contextlib.suppress(SourceInconsistent):
         record_from_fields({**WHOLE, **found})

@@ -31,7 +31,8 @@ ROWS = {
 names = st.sampled_from(sorted({column for columns in COLUMNS.values() for column in columns} | {"old_flavor"}))
 
 
-def test_flavor_and_numa_cells_and_host_are_read_from_a_nova_instance_object():
+def test_an_instance_object_is_read_completely():
+    """The agent reads the flavor, the NUMA cells, the host and the states of an Instance from nova-conductor."""
     [row] = wire.rows(listed("InstanceList", "2.6", INSTANCE), "InstanceList", wire.instance_row)
     instance = instance_from_row(row, ())
 
@@ -54,7 +55,8 @@ def test_flavor_and_numa_cells_and_host_are_read_from_a_nova_instance_object():
     assert instance.created_at.isoformat() == "2026-11-21T10:58:05"
 
 
-def test_status_and_hosts_are_read_from_a_nova_migration_object():
+def test_a_migration_object_is_read():
+    """The agent reads the type, the status and both hosts of a Migration from nova-conductor."""
     [row] = wire.rows(listed("MigrationList", "1.5", MIGRATION), "MigrationList", wire.migration_row)
     migration = migration_from_row(row)
 
@@ -62,7 +64,8 @@ def test_status_and_hosts_are_read_from_a_nova_migration_object():
     assert (migration.source_host, migration.dest_host) == ("cmp1", "cmp2")
 
 
-def test_flavor_and_numa_topology_of_an_instance_object_are_stored_as_json_text():
+def test_flavor_and_numa_become_json_text():
+    """The flavor and the NUMA topology of an Instance from nova-conductor are stored as JSON text."""
     row = wire.instance_row(INSTANCE["nova_object.data"])
 
     assert json.loads(row["flavor"]) == {"cur": FLAVOR, "old": None, "new": None}
@@ -70,15 +73,16 @@ def test_flavor_and_numa_topology_of_an_instance_object_are_stored_as_json_text(
     assert row["migration_context"] is None
 
 
-def test_an_instance_whose_object_has_no_flavor_is_marked_with_a_problem():
+def test_an_instance_without_a_flavor_has_a_problem():
+    """An Instance that nova-conductor sends without a flavor is marked: `the flavor is unknown`."""
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
     assert "the flavor is unknown" in instance_from_row(wire.instance_row(fields), ()).problem
 
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
-def test_a_missing_required_field_of_an_instance_object_is_named_as_a_problem(name):
-    """Without ``hidden`` a cross-cell half would look leaked, without ``host`` a failed build, without task at rest."""
+def test_an_instance_without_a_required_field_has_a_problem(name):
+    """An Instance that lacks a field such as `host` or `deleted` is marked. A field with the value null is accepted."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
     assert f"the Instance lacks {name}" in instance.problem
@@ -87,7 +91,8 @@ def test_a_missing_required_field_of_an_instance_object_is_named_as_a_problem(na
     assert instance_from_row(wire.instance_row(null), ()).problem is None
 
 
-def test_an_instance_that_cannot_be_decoded_is_returned_with_the_error():
+def test_an_unreadable_instance_is_kept_with_the_error():
+    """An Instance that the agent cannot decode stays in the result, without a flavor and with the error."""
     instance = instance_from_row(wire.unread_instance_row(INSTANCE["nova_object.data"], "ValueError: cut off"), ())
 
     assert instance.flavor is None
@@ -104,20 +109,23 @@ def test_an_instance_that_cannot_be_decoded_is_returned_with_the_error():
         (listed("MigrationList", "1.5", INSTANCE), "instead of Migration"),
     ],
 )
-def test_an_rpc_answer_with_an_object_of_another_type_is_rejected(answer, words):
+def test_an_answer_with_a_wrong_object_is_rejected(answer, words):
+    """The agent asks nova-conductor for migrations and rejects an answer with other or broken objects."""
     with pytest.raises(SourceInconsistent, match=words):
         wire.rows(answer, "MigrationList", wire.migration_row)
 
 
 @given(st.sampled_from(sorted(ROWS)), values)
-def test_random_rpc_answers_are_read_or_rejected_and_cause_no_other_exception(name, answer):
+def test_random_rpc_answers_cause_no_crash(name, answer):
+    """A random answer of nova-conductor is read or rejected with SourceInconsistent; no other exception occurs."""
     for asked in (name, f"{name}List"):
         with contextlib.suppress(SourceInconsistent):
             wire.rows(answer, asked, ROWS[name])
 
 
 @given(st.sampled_from(sorted(ROWS)), st.lists(st.dictionaries(names, values, max_size=8), max_size=4))
-def test_nova_objects_with_random_fields_are_read_completely_or_rejected(name, objects):
+def test_random_object_fields_cause_no_crash(name, objects):
+    """Nova objects with random fields are read completely or rejected with SourceInconsistent."""
     answer = listed(f"{name}List", "1.0", *(envelope(name, "1.0", fields) for fields in objects))
     with contextlib.suppress(SourceInconsistent):
         rows = wire.rows(answer, f"{name}List", ROWS[name])
@@ -126,7 +134,8 @@ def test_nova_objects_with_random_fields_are_read_completely_or_rejected(name, o
         guests_from_rows(CellRows(now=None, instances=rows, migrations=rows, boot_disks=rows, pci_devices=rows))
 
 
-def test_an_instance_object_whose_flavor_is_nested_too_deeply_is_rejected():
+def test_a_too_deeply_nested_flavor_is_rejected():
+    """The agent rejects an Instance if its flavor is nested too deeply for JSON."""
     deep: list = []
     for _ in range(100_000):
         deep = [deep]
