@@ -29,7 +29,8 @@ def matches(spec, address: str) -> bool:
     return all(re.fullmatch(pattern, part) for pattern, part in pairs)
 
 
-def test_device_spec_accepts_an_object_or_a_list_of_objects():
+def test_device_spec_accepts_an_object_or_a_list():
+    """An entry of [pci] device_spec is a JSON object or a list of JSON objects."""
     first, second, third = parse_device_specs(
         ['{"vendor_id": "10DE"}', '[{"product_id": " 1eb8 "}, {"address": "81:00.0"}]']
     )
@@ -38,7 +39,8 @@ def test_device_spec_accepts_an_object_or_a_list_of_objects():
     assert third.text == '{"address": "81:00.0"}'
 
 
-def test_a_short_vendor_id_is_padded_with_zeros_to_four_digits():
+def test_a_short_vendor_id_is_padded_with_zeros():
+    """In [pci] device_spec, the vendor_id `86` or `0x86` means `0086`."""
     assert (one(vendor_id="0x86", product_id="*").vendor_id, one(vendor_id="86").vendor_id) == ("0086", "0086")
 
 
@@ -56,7 +58,8 @@ ADDRESSES = {
 
 
 @pytest.mark.parametrize(("text", "yes", "no", "single"), [(k, *v) for k, v in ADDRESSES.items()], ids=ADDRESSES)
-def test_an_address_part_that_is_a_star_or_is_omitted_matches_any_value(text, yes, no, single):
+def test_an_omitted_address_part_matches_any_value(text, yes, no, single):
+    """In a PCI address in [pci] device_spec, a part that is `*` or missing matches any value."""
     spec = one(address=text)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
@@ -82,15 +85,16 @@ EXPRESSIONS = {
 
 
 @pytest.mark.parametrize(("value", "yes", "no", "single"), EXPRESSIONS.values(), ids=EXPRESSIONS.keys())
-def test_an_address_can_have_a_regular_expression_for_each_part(value, yes, no, single):
+def test_address_parts_can_be_regular_expressions(value, yes, no, single):
+    """In [pci] device_spec, a PCI address can have a regular expression for domain, bus, slot and function."""
     spec = one(address=value)
     assert [matches(spec, address) for address in yes] == [True] * len(yes)
     assert [matches(spec, address) for address in no] == [False] * len(no)
     assert spec.single_address == single
 
 
-def test_device_spec_tags_are_sorted_by_name_and_their_values_are_read_as_text():
-    """Only the value null stays None."""
+def test_device_spec_tags_are_sorted_and_read_as_text():
+    """The further keys of a [pci] device_spec entry become text, sorted by key; only the value null stays None."""
     spec = one(
         traits="A,B",
         physical_network=None,
@@ -114,7 +118,8 @@ def test_device_spec_tags_are_sorted_by_name_and_their_values_are_read_as_text()
     assert spec.tag("physical_network") is None
 
 
-def test_an_empty_devname_in_a_device_spec_is_treated_as_unset():
+def test_an_empty_devname_is_treated_as_unset():
+    """An empty devname in [pci] device_spec selects no device by its name."""
     assert (one(devname="eth0").devname, one(devname="").devname) == ("eth0", None)
 
 
@@ -147,12 +152,14 @@ BAD = {
 
 @pytest.mark.parametrize(("text", "reason"), BAD.items(), ids=BAD.keys())
 def test_an_invalid_device_spec_is_rejected_with_a_reason(text, reason):
+    """The error quotes the invalid entry of [pci] device_spec and says what is wrong with it."""
     (problem,) = problems('{"vendor_id": "10de"}', text)
     assert reason in problem
     assert (text.strip("[]") or "''") in problem
 
 
-def test_all_invalid_device_specs_are_reported_in_one_error():
+def test_all_invalid_device_specs_are_in_one_error():
+    """The operator sees the problems of all invalid [pci] device_spec entries at once."""
     found = problems('{"vendor_id": "x", "managed": "m"}', "{}", "nothing")
     assert [text.split(":")[0] for text in found] == ['{"vendor_id"', '{"vendor_id"', "'nothing'"]
     assert ["vendor_id 'x'" in found[0], "managed" in found[1], "not JSON" in found[2]] == [True, True, True]
@@ -181,7 +188,8 @@ def parsed(texts):
 
 
 @given(st.lists(st.one_of(st.dictionaries(KEYS, VALUES, max_size=4).map(json.dumps), st.text(max_size=12)), max_size=3))
-def test_a_random_device_spec_is_either_parsed_or_rejected_with_valueerror(texts):
+def test_a_random_device_spec_is_parsed_or_rejected(texts):
+    """Random text as [pci] device_spec is parsed or rejected with ValueError; no other exception occurs."""
     for spec in parsed(texts):
         matches(spec, "0000:0a:00.1")
         if spec.single_address:
@@ -189,7 +197,8 @@ def test_a_random_device_spec_is_either_parsed_or_rejected_with_valueerror(texts
 
 
 @given(st.from_regex(r"(?:[0-9a-f]|\[0-9\]|[*|+?]|[()]){1,6}", fullmatch=True))
-def test_a_regular_expression_in_a_pci_address_is_matched_like_python_re_match(pattern):
+def test_an_address_pattern_matches_like_re_match(pattern):
+    """A regular expression for a part of a PCI address selects the same values as Python's `re.match`."""
     try:
         expected = re.match(pattern, "8a")
     except re.error:

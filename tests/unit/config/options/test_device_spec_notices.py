@@ -39,7 +39,8 @@ def one(**fields):
         {"physical_network": "net", "devname": ""},
     ],
 )
-def test_a_device_spec_without_a_filter_is_reported_as_matching_every_device(fields):
+def test_a_device_spec_for_every_device_causes_a_notice(fields):
+    """A [pci] device_spec entry without a filter offers all PCI devices of the host; the agent warns about it."""
     (odd,) = oddities(one(**fields))
     assert odd.startswith("offers guests every PCI device of the host")
 
@@ -48,7 +49,8 @@ def test_a_device_spec_without_a_filter_is_reported_as_matching_every_device(fie
     "fields",
     [{"vendor_id": "10de"}, {"product_id": "1eb8"}, {"address": "81:"}, {"devname": "eth1"}, {"remote_managed": "1"}],
 )
-def test_a_device_spec_causes_no_notice_if_at_least_one_key_selects_devices(fields):
+def test_a_device_spec_with_a_filter_causes_no_notice(fields):
+    """One key that selects devices, such as vendor_id or address, is enough in a [pci] device_spec entry."""
     assert list(oddities(one(**fields))) == []
 
 
@@ -70,21 +72,24 @@ def test_a_device_spec_causes_no_notice_if_at_least_one_key_selects_devices(fiel
         ("trait", "traits"),
     ],
 )
-def test_a_misspelt_device_spec_key_is_reported_with_the_nearest_valid_key(name, nearest):
+def test_a_misspelt_device_spec_key_causes_a_notice(name, nearest):
+    """The agent's notice about a misspelt key in [pci] device_spec suggests the nearest valid key."""
     (odd,) = oddities(one(vendor_id="10de", **{name: "1"}))
     assert odd == f"unknown key {name!r}, which nova ignores, so this key selects no devices; did you mean {nearest}?"
 
 
 @pytest.mark.parametrize("name", ["x-rack", "x-owner", "comment", "location", "slot_label", "", "ü"])
-def test_an_unknown_device_spec_key_unlike_any_nova_key_is_accepted_silently(name):
+def test_an_extra_device_spec_key_is_accepted_silently(name):
+    """A [pci] device_spec key that resembles no key of nova, such as `comment`, causes no notice."""
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 
-def test_device_spec_keys_that_nova_knows_cause_no_notice():
+def test_device_spec_keys_of_nova_cause_no_notice():
     assert list(oddities(one(**NOVA))) == []
 
 
-def test_a_device_spec_with_physical_network_and_traits_causes_a_notice():
+def test_traits_with_a_physical_network_cause_a_notice():
+    """Traits have no effect on a PCI device with a physical_network; the agent's notice says so."""
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A", resource_class="B"))
     assert odd.startswith("resource_class and traits have no effect, because a device with a physical_network")
     (odd,) = oddities(one(vendor_id="10de", physical_network="net", traits="A"))
@@ -93,7 +98,8 @@ def test_a_device_spec_with_physical_network_and_traits_causes_a_notice():
     assert list(oddities(one(vendor_id="10de", physical_network=None, traits="A"))) == []
 
 
-def test_a_device_spec_with_the_same_filter_as_an_earlier_one_is_detected():
+def test_two_device_specs_with_the_same_filter_are_found():
+    """The agent finds an earlier [pci] device_spec entry with the same filter, even if it is written differently."""
     first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
     again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
     assert earlier_twin(again, (other, first)) is first
@@ -102,6 +108,7 @@ def test_a_device_spec_with_the_same_filter_as_an_earlier_one_is_detected():
 
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
-def test_every_notice_about_a_device_spec_begins_with_visible_text(tags):
+def test_every_device_spec_notice_begins_with_text(tags):
+    """With random keys in [pci] device_spec, each notice still begins with visible text."""
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

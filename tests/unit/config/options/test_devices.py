@@ -26,7 +26,8 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_s101_each_mdev_type_has_its_configured_addresses_and_class_and_limit(tmp_path):
+def test_s101_mdev_types_have_their_own_options(tmp_path):
+    """Each type in enabled_mdev_types takes its addresses, class and limit from its own section [mdev_TYPE]."""
     expected = (
         MdevTypeChoice(type_id="nvidia-11", addresses=("0000:06:00.0",), max_instances=2),
         MdevTypeChoice(
@@ -37,21 +38,24 @@ def test_s101_each_mdev_type_has_its_configured_addresses_and_class_and_limit(tm
     assert mdev_types(load_beside_nova(tmp_path, "", TWO)) == expected
 
 
-def test_mdev_type_options_in_nova_conf_and_in_the_agent_config_are_combined(tmp_path):
+def test_mdev_options_of_both_files_are_combined(tmp_path):
+    """A section [mdev_a] in nova.conf and one in stocktake.conf together set the options of the type."""
     nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
     ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
     (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))
     assert (first.addresses, first.max_instances) == (("0000:01:00.0",), 7)
 
 
-def test_vgpu_types_are_read_from_the_deprecated_option_and_config_section(tmp_path):
+def test_vgpu_types_are_read_from_deprecated_options(tmp_path):
+    """The agent still reads enabled_vgpu_types and the sections [vgpu_TYPE], which nova has deprecated."""
     text = "[devices]\nenabled_vgpu_types = i915-GVTg_V5_4\n[vgpu_i915-GVTg_V5_4]\ndevice_addresses = 0000:00:02.0\n"
     assert mdev_types(loaded_with(tmp_path, text)) == (
         MdevTypeChoice(type_id="i915-GVTg_V5_4", addresses=("0000:00:02.0",)),
     )
 
 
-def test_only_one_mdev_type_may_omit_its_addresses_and_a_second_is_ignored(tmp_path):
+def test_only_one_mdev_type_may_omit_its_addresses(tmp_path):
+    """If a second type omits device_addresses, the agent ignores the second type and warns the operator."""
     text = "[devices]\nenabled_mdev_types = a,b,c\n[mdev_b]\ndevice_addresses = 0000:01:00.0\n"
     loaded = loaded_with(tmp_path, text)
     assert [(one.type_id, one.addresses) for one in mdev_types(loaded)] == [("a", ()), ("b", ("0000:01:00.0",))]
@@ -60,7 +64,8 @@ def test_only_one_mdev_type_may_omit_its_addresses_and_a_second_is_ignored(tmp_p
     assert notice == f"{quoted}: c is ignored: only one type may omit device_addresses, and a already omits them"
 
 
-def test_an_mdev_type_without_addresses_has_class_vgpu_and_ignores_mdev_class(tmp_path):
+def test_an_mdev_type_without_addresses_has_class_vgpu(tmp_path):
+    """For a type without device_addresses, the option mdev_class has no effect, and a notice says so."""
     loaded = loaded_with(tmp_path, "[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = CUSTOM_X\n")
     assert mdev_types(loaded)[0].resource_class == "VGPU"
     (notice,) = notices(loaded)
@@ -88,6 +93,7 @@ def test_an_mdev_type_without_addresses_has_class_vgpu_and_ignores_mdev_class(tm
     ],
 )
 def test_a_repeated_mdev_device_address_is_rejected(tmp_path, addresses_a, addresses_b, said):
+    """A device address may appear only once in the options device_addresses of all mdev types."""
     text = f"[devices]\nenabled_mdev_types = a,b\n[mdev_a]\ndevice_addresses = {addresses_a}\n"
     with pytest.raises(ConfigError) as caught:
         mdev_types(loaded_with(tmp_path, text + f"[mdev_b]\ndevice_addresses = {addresses_b}\n"))
@@ -96,6 +102,7 @@ def test_a_repeated_mdev_device_address_is_rejected(tmp_path, addresses_a, addre
 
 @pytest.mark.parametrize("name", ["vgpu", "CUSTOM_", "CUSTOM_x", "PCI_DEVICE", "CUSTOM_A-B", "CUSTOM_" + "A" * 249])
 def test_an_invalid_mdev_class_is_rejected(tmp_path, name):
+    """The option mdev_class must be VGPU or a valid custom resource class."""
     path = write(
         tmp_path, "stocktake.conf", f"{ALONE}[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = {name}\n"
     )
@@ -109,6 +116,7 @@ def test_an_invalid_mdev_class_is_rejected(tmp_path, name):
 
 
 def test_a_non_pci_mdev_device_must_exist_in_sysfs(tmp_path):
+    """The agent accepts `mtty_mtty` in device_addresses only if sysfs contains the device."""
     loaded = loaded_with(
         tmp_path, "[devices]\nenabled_mdev_types = mtty-1\n[mdev_mtty-1]\ndevice_addresses = mtty_mtty,0000:01:00.0\n"
     )

@@ -45,11 +45,16 @@ TYPES = "[devices]\nenabled_mdev_types = nvidia-35,nvidia-36\n"
         ),
     ],
 )
-def test_a_config_group_for_an_unlisted_mdev_type_or_physnet_is_rejected(tmp_path, text, problem):
+def test_a_group_for_an_unlisted_name_is_rejected(tmp_path, text, problem):
+    """In stocktake.conf, [mdev_X] needs X in enabled_mdev_types, and [neutron_physnet_X] needs X in physnets.
+
+    A misspelt option in such a group is rejected too.
+    """
     assert problems_of(tmp_path, text) == [problem]
 
 
-def test_a_nova_conf_group_for_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_path):
+def test_an_unlisted_group_of_nova_conf_is_ignored(tmp_path):
+    """The agent ignores a group [mdev_X] or [neutron_physnet_X] in nova.conf if X is in no list."""
     nova = TYPES + "[mdev_nvidia-99]\nmax_instances = none\n[neutron_physnet_x]\nnuma_nodes = x\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert loaded.listed("devices", "enabled_mdev_types") == ("nvidia-35", "nvidia-36")
@@ -57,7 +62,8 @@ def test_a_nova_conf_group_for_an_unlisted_mdev_type_or_physnet_is_ignored(tmp_p
     assert {group for group, _ in loaded.options if group.startswith("mdev")} == {"mdev_nvidia-35", "mdev_nvidia-36"}
 
 
-def test_the_config_listing_names_the_file_of_each_mdev_type_option(tmp_path):
+def test_the_listing_shows_the_file_of_each_mdev_option(tmp_path):
+    """The configuration listing shows which file has set each option of a mediated device type."""
     nova = TYPES + "[mdev_nvidia-35]\nmax_instances = 3\n"
     loaded = load_beside_nova(tmp_path, "[mdev_nvidia-36]\nmax_instances = 4\n", nova)
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -66,24 +72,28 @@ def test_the_config_listing_names_the_file_of_each_mdev_type_option(tmp_path):
     assert rows["mdev_nvidia-36", "mdev_class"][2:] == ("VGPU", "default")
 
 
-def test_physnets_in_the_agent_config_file_replace_the_physnets_of_nova_conf(tmp_path):
+def test_our_physnets_replace_those_of_nova_conf(tmp_path):
+    """If stocktake.conf sets [neutron] physnets, the list in nova.conf has no effect."""
     loaded = load_beside_nova(tmp_path, "[neutron]\nphysnets = own\n", "[neutron]\nphysnets = theirs\n")
     groups = {group for group, _ in loaded.options}
     assert "neutron_physnet_own" in groups
     assert "neutron_physnet_theirs" not in groups
 
 
-def test_a_dollar_reference_in_an_mdev_group_of_nova_conf_is_resolved(tmp_path):
+def test_a_dollar_reference_in_an_mdev_group_is_resolved(tmp_path):
+    """`$card` in a group [mdev_a] of nova.conf is replaced by the value of the option `card`."""
     nova = "[DEFAULT]\ncard = 0000:06:00.0\n[devices]\nenabled_mdev_types = a\n[mdev_a]\ndevice_addresses = $card\n"
     assert load_beside_nova(tmp_path, "", nova).listed("mdev_a", "device_addresses") == ("0000:06:00.0",)
 
 
-def test_an_undefined_variable_in_a_configuration_value_is_reported_once(tmp_path):
+def test_an_undefined_reference_is_reported_once(tmp_path):
+    """A reference to an undefined option, such as `$nowhere`, causes exactly one error."""
     (problem,) = problems_of(tmp_path, "[devices]\nenabled_mdev_types = $nowhere\n")
     assert problem.startswith("[devices] enabled_mdev_types = $nowhere: ")
 
 
-def test_a_new_mdev_type_in_the_config_file_needs_a_restart(tmp_path):
+def test_a_new_mdev_type_needs_a_restart(tmp_path):
+    """After a reload, a new enabled_mdev_types in stocktake.conf has no effect until the agent is restarted."""
     running = load_ours(tmp_path, ALONE + TYPES)
     write(tmp_path, "stocktake.conf", f"{ALONE}[devices]\nenabled_mdev_types = b\n[mdev_b]\nmax_instances = 2\n")
     reloaded = reload(running)

@@ -19,17 +19,19 @@ numa_nodes = 0,2
 """
 
 
-def test_s86_the_numa_cells_of_physical_networks_and_of_tunnels_are_read(tmp_path):
+def test_s86_numa_cells_of_networks_are_read(tmp_path):
+    """The agent reads numa_nodes of each physical network and of tunnels from stocktake.conf and nova.conf."""
     expected = NetworkAffinity(physnets=(("baz", (1, 2, 3)), ("foo", (1,))), tunnel=(0, 2))
     assert networks(load_ours(tmp_path, ALONE + CELLS)) == expected
     assert networks(load_beside_nova(tmp_path, "", CELLS)) == expected
 
 
-def test_the_numa_affinity_of_networks_is_empty_by_default(tmp_path):
+def test_networks_have_no_numa_affinity_by_default(tmp_path):
     assert networks(load_ours(tmp_path, ALONE)) == NetworkAffinity()
 
 
 def test_s86_a_physnet_without_numa_nodes_is_rejected(tmp_path):
+    """A network in [neutron] physnets needs numa_nodes in its group [neutron_physnet_NAME]."""
     with pytest.raises(ConfigError) as caught:
         networks(load_ours(tmp_path, ALONE + "[neutron]\nphysnets = foo,bar\n[neutron_physnet_foo]\nnuma_nodes = 0\n"))
     quoted = f"{tmp_path}/stocktake.conf: [neutron] physnets = foo,bar"

@@ -7,7 +7,8 @@ from agent.errors import ConfigError
 from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write
 
 
-def test_pci_devices_in_deprecated_options_come_before_those_in_device_spec(tmp_path):
+def test_deprecated_pci_options_come_before_device_spec(tmp_path):
+    """The agent also reads passthrough_whitelist, the old name; its entries come before those of device_spec."""
     text = (
         '[DEFAULT]\npci_passthrough_whitelist = {"vendor_id": "0001"}\n[pci]\nreport_in_placement = true\n'
         'device_spec = [{"vendor_id": "0002"}, {"vendor_id": "0003"}]\ndevice_spec = {"vendor_id": "0004"}\n'
@@ -18,12 +19,14 @@ def test_pci_devices_in_deprecated_options_come_before_those_in_device_spec(tmp_
     assert [spec.vendor_id for spec in settings.specs] == ["0001", "0005", "0002", "0003", "0004"]
 
 
-def test_by_default_no_device_specs_are_set_and_report_in_placement_is_false(tmp_path):
+def test_no_pci_devices_are_offered_by_default(tmp_path):
+    """By default [pci] device_spec is empty and report_in_placement is false."""
     settings = pci(load_ours(tmp_path, ALONE))
     assert (settings.specs, settings.report_in_placement) == ((), False)
 
 
-def test_s120_every_invalid_device_spec_is_reported_with_its_file(tmp_path):
+def test_s120_each_invalid_device_spec_shows_its_file(tmp_path):
+    """If two files contain invalid [pci] device_spec entries, the error lists both entries with their files."""
     bad_id, no_json, good = '{"vendor_id": "xyz"}', "{vendor", '{"vendor_id": "8086"}'
     first = write(tmp_path, "a.conf", f"{ALONE}[pci]\ndevice_spec = {bad_id}\ndevice_spec = {good}\n")
     second = write(tmp_path, "b.conf", f"[pci]\ndevice_spec = {no_json}\n")
@@ -34,7 +37,8 @@ def test_s120_every_invalid_device_spec_is_reported_with_its_file(tmp_path):
     assert of_second.startswith(f"{second}: [pci] device_spec = {no_json!r}: not JSON")
 
 
-def test_s120_devname_in_a_device_spec_is_rejected_with_report_in_placement(tmp_path):
+def test_s120_devname_is_rejected_if_pci_is_in_placement(tmp_path):
+    """With [pci] report_in_placement = true, an entry of device_spec may not contain devname."""
     text = '[pci]\nreport_in_placement = true\ndevice_spec = {"devname": "eth1"}\n'
     with pytest.raises(ConfigError) as caught:
         pci(load_ours(tmp_path, ALONE + text))
@@ -42,14 +46,16 @@ def test_s120_devname_in_a_device_spec_is_rejected_with_report_in_placement(tmp_
     assert problem.startswith(f'{tmp_path}/stocktake.conf: [pci] device_spec = {{"devname": "eth1"}}: devname cannot')
 
 
-def test_one_time_use_in_a_device_spec_requires_report_in_placement(tmp_path):
+def test_one_time_use_requires_report_in_placement(tmp_path):
+    """A device_spec entry with one_time_use is rejected unless [pci] report_in_placement is true."""
     text = '[pci]\ndevice_spec = {"vendor_id": "10de", "one_time_use": true}\n'
     with pytest.raises(ConfigError, match="one_time_use needs"):
         pci(load_ours(tmp_path, ALONE + text))
     assert len(pci(load_ours(tmp_path, f"{ALONE}{text}report_in_placement = true\n")).specs) == 1
 
 
-def test_notices_about_questionable_device_specs_name_their_config_file(tmp_path):
+def test_device_spec_notices_show_the_file(tmp_path):
+    """Each notice about a questionable [pci] device_spec entry begins with the file that contains the entry."""
     first = write(tmp_path, "a.conf", f'{ALONE}[pci]\ndevice_spec = [{{"vendor_id": "8086"}}, {{"vendor": "10de"}}]\n')
     second = write(tmp_path, "b.conf", '[pci]\ndevice_spec = {"vendor_id": "8086", "physical_network": "n"}\n')
     loaded = load([first, second])
@@ -63,7 +69,8 @@ def test_notices_about_questionable_device_specs_name_their_config_file(tmp_path
     assert check(loaded) == ()
 
 
-def test_an_invalid_device_spec_gets_no_notice_but_a_questionable_one_does(tmp_path):
+def test_an_invalid_device_spec_causes_no_notice(tmp_path):
+    """An invalid [pci] device_spec entry causes no notice; a valid but questionable entry beside it does."""
     loaded = load_ours(tmp_path, f"{ALONE}[pci]\ndevice_spec = {{\ndevice_spec = {{}}\n")
     (notice,) = notices(loaded)
     assert notice.startswith(f"{tmp_path}/stocktake.conf: [pci] device_spec = {{}}: offers guests every")

@@ -19,20 +19,23 @@ def reported(*specs) -> tuple[str, ...]:
     return placement_problems(PciSettings(specs=specs, report_in_placement=True))
 
 
-def test_s120_devname_in_a_device_spec_is_refused_if_pci_reporting_is_on():
+def test_s120_devname_is_rejected_if_pci_is_reported():
+    """A device_spec entry with devname is accepted only if [pci] report_in_placement is false."""
     (problem,) = reported(one(devname="eth0"), one(vendor_id="10de"))
     assert problem.startswith('{"devname": "eth0"}: devname cannot be used with [pci] report_in_placement')
     assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()
 
 
-def test_one_time_use_in_a_device_spec_is_refused_if_pci_reporting_is_off():
+def test_one_time_use_is_rejected_without_pci_reporting():
+    """A device_spec entry with one_time_use = true is accepted only if [pci] report_in_placement is true."""
     used_once = one(vendor_id="10de", one_time_use=True)
     (problem,) = placement_problems(PciSettings(specs=(used_once, one(one_time_use=False))))
     assert problem == f"{used_once.text}: one_time_use needs [pci] report_in_placement = true"
     assert reported(used_once) == ()
 
 
-def test_a_device_spec_with_an_invalid_class_or_trait_name_is_reported():
+def test_a_device_spec_with_an_invalid_trait_is_reported():
+    """The agent reports a resource class or trait in device_spec that Placement would refuse."""
     assert reported(one(resource_class="a" * 248), one(traits="x" * 248), one(traits="HW_NIC_SRIOV,,x")) == ()
     for bad in (one(resource_class="a" * 249), one(resource_class="custom_a-b"), one(traits="CUSTOM_")):
         (problem,) = reported(bad)

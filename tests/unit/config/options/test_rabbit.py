@@ -16,7 +16,8 @@ BROKER = "[DEFAULT]\ntransport_url = rabbit://u:secret-7@192.0.2.9:5672/\n"
 NOVA = BROKER + "[oslo_messaging_rabbit]\nrabbit_quorum_queue = true\nheartbeat_rate = 5\n"
 
 
-def test_the_agent_has_no_message_bus_options_without_a_transport_url(tmp_path):
+def test_there_is_no_message_bus_without_transport_url(tmp_path):
+    """If transport_url is set in neither stocktake.conf nor nova.conf, the agent has no message bus options."""
     loaded = load_beside_nova(tmp_path, ASKED, "[DEFAULT]\nhost = compute-17\n")
 
     assert bus_options_from(loaded) is None
@@ -35,7 +36,8 @@ def test_the_agent_uses_rabbitmq_options_from_nova_conf(tmp_path):
     assert dict(options.rabbit) == {"rabbit_quorum_queue": True, "heartbeat_rate": 5}
 
 
-def test_the_agent_uses_rabbitmq_options_from_its_own_config_file(tmp_path):
+def test_the_agent_uses_rabbitmq_options_from_its_own_file(tmp_path):
+    """transport_url, rpc_response_timeout and [oslo_messaging_rabbit] may be set in stocktake.conf."""
     ours = ASKED + BROKER + "rpc_response_timeout = 7\n[oslo_messaging_rabbit]\namqp_durable_queues = true\n"
     options = bus_options_from(load_beside_nova(tmp_path, ours, "[DEFAULT]\nhost = compute-17\n"))
 
@@ -43,7 +45,8 @@ def test_the_agent_uses_rabbitmq_options_from_its_own_config_file(tmp_path):
     assert options.response_timeout_s == 7.0
 
 
-def test_a_rabbitmq_option_in_the_agent_config_file_overrides_that_of_nova_conf(tmp_path):
+def test_our_rabbitmq_options_override_those_of_nova_conf(tmp_path):
+    """heartbeat_rate from stocktake.conf overrides the one from nova.conf; other options of nova.conf remain."""
     ours = ASKED + "[oslo_messaging_rabbit]\nheartbeat_rate = 2\nssl = true\n"
     loaded = load_beside_nova(tmp_path, ours, NOVA)
 
@@ -52,14 +55,16 @@ def test_a_rabbitmq_option_in_the_agent_config_file_overrides_that_of_nova_conf(
     assert loaded.origin("oslo_messaging_rabbit", "rabbit_quorum_queue") == str(tmp_path / "nova.conf")
 
 
-def test_the_oslo_messaging_rabbit_group_is_accepted_without_a_transport_url(tmp_path):
+def test_rabbitmq_options_are_accepted_without_a_broker(tmp_path):
+    """The group [oslo_messaging_rabbit] is accepted even if no transport_url is set."""
     loaded = load_ours(tmp_path, "[oslo_messaging_rabbit]\nheartbeat_rate = 2\n")
 
     assert bus_options_from(loaded) is None
     assert loaded.value("oslo_messaging_rabbit", "heartbeat_rate") == 2
 
 
-def test_the_error_for_a_misspelt_rabbitmq_option_suggests_the_right_name(tmp_path):
+def test_a_misspelt_rabbitmq_option_is_rejected(tmp_path):
+    """The error about `rabbit_quorum_queu` suggests the right name, rabbit_quorum_queue."""
     text = ALONE + "[oslo_messaging_rabbit]\nrabbit_quorum_queu = true\n"
     with pytest.raises(ConfigError, match="rabbit_quorum_queu: the nearest name is rabbit_quorum_queue"):
         load([write(tmp_path, "stocktake.conf", text)])
@@ -70,7 +75,8 @@ def test_an_invalid_value_of_a_rabbitmq_option_is_rejected(tmp_path):
         load_beside_nova(tmp_path, ASKED, NOVA.replace("heartbeat_rate = 5", "heartbeat_rate = often"))
 
 
-def test_a_changed_rabbitmq_option_takes_effect_only_after_a_restart(tmp_path):
+def test_a_changed_rabbitmq_option_needs_a_restart(tmp_path):
+    """After a reload, the agent keeps the old value of heartbeat_rate and reports that it must be restarted."""
     loaded = load_ours(tmp_path, ALONE + NOVA)
     write(tmp_path, "stocktake.conf", ALONE + NOVA.replace("heartbeat_rate = 5", "heartbeat_rate = 6"))
     reloaded = reload(loaded)
@@ -79,7 +85,7 @@ def test_a_changed_rabbitmq_option_takes_effect_only_after_a_restart(tmp_path):
     assert dict(bus_options_from(reloaded).rabbit)["heartbeat_rate"] == 5
 
 
-def test_the_broker_password_is_hidden_when_the_bus_options_are_printed(tmp_path):
+def test_printed_bus_options_hide_the_broker_password(tmp_path):
     options = bus_options_from(load_beside_nova(tmp_path, ASKED, NOVA))
 
     assert options.shown == "rabbit://192.0.2.9:5672/"
@@ -102,7 +108,8 @@ def test_the_broker_password_is_hidden_when_the_bus_options_are_printed(tmp_path
         ("rabbit://u:[secret-7@broker:5672/", "cannot be read as a URL"),
     ],
 )
-def test_the_error_for_an_invalid_transport_url_names_its_file_and_option(tmp_path, url, said):
+def test_an_invalid_transport_url_is_rejected(tmp_path, url, said):
+    """The error shows the file and the option transport_url, says what is wrong, and hides the password."""
     loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\ntransport_url = {url}\n")
 
     with pytest.raises(ConfigError) as caught:
