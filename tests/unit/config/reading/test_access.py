@@ -13,7 +13,8 @@ def access_of(tmp_path, text: str) -> SourceAccess:
     return settings_from(load_ours(tmp_path, ALONE + text)).access
 
 
-def test_the_addresses_of_keystone_and_broker_are_shown_without_passwords(tmp_path):
+def test_source_addresses_are_shown_without_passwords(tmp_path):
+    """The agent shows the addresses of Keystone, the message broker and libvirt without any password."""
     found = settings_from(load_beside_nova(tmp_path, "")).access
     assert found == SourceAccess(
         auth_url="http://192.0.2.5/identity", broker=Server(host="192.0.2.5", port=5672), libvirt_uri="qemu:///system"
@@ -30,7 +31,8 @@ def test_the_addresses_of_keystone_and_broker_are_shown_without_passwords(tmp_pa
         ("rabbit:///", None),
     ],
 )
-def test_the_broker_address_is_the_first_host_in_transport_url(tmp_path, url, server):
+def test_the_broker_address_is_the_first_host(tmp_path, url, server):
+    """If transport_url lists several hosts, the agent shows the first as the broker's address."""
     text = f"[DEFAULT]\ntransport_url = {url}\n[state]\nsource = conductor\n"
     assert access_of(tmp_path, text).broker == server
 
@@ -49,14 +51,16 @@ def test_the_broker_address_is_the_first_host_in_transport_url(tmp_path, url, se
         ("sqlite:////var/lib/cell.db", DatabaseAccess(name="/var/lib/cell.db")),
     ],
 )
-def test_the_address_of_the_cell_database_is_shown_without_its_password(tmp_path, url, database):
+def test_the_database_address_has_no_password(tmp_path, url, database):
+    """The agent shows the cell database's name, host, port and user from [state] connection, without the password."""
     found = access_of(tmp_path, f"[state]\nsource = sql\nconnection = {url}\n")
     assert found.database == database
     assert found.broker is None
     assert "s3cret" not in repr(found)
 
 
-def test_the_user_name_is_removed_from_the_urls_of_placement_and_libvirt(tmp_path):
+def test_source_urls_are_shown_without_a_user_name(tmp_path):
+    """The agent removes the user name from the URLs of Placement and libvirt before it shows them."""
     text = (
         "[placement]\nauth_type = http_basic\nusername = u\npassword = p\n"
         "endpoint_override = https://admin:marker@placement.example.org:8778/x\n"
@@ -67,10 +71,12 @@ def test_the_user_name_is_removed_from_the_urls_of_placement_and_libvirt(tmp_pat
     assert found.libvirt_uri == "qemu+tls://host.example.org/system"
 
 
-def test_the_ceph_pool_and_user_and_file_are_read_from_the_libvirt_options(tmp_path):
+def test_the_ceph_access_is_read_from_libvirt_options(tmp_path):
+    """The agent takes Ceph's pool, user and configuration file from the [libvirt] options."""
     text = "[libvirt]\nimages_type = rbd\nimages_rbd_pool = vms\nrbd_user = nova\nimages_rbd_ceph_conf = /etc/c.conf\n"
     assert access_of(tmp_path, text).ceph == CephAccess(pool="vms", user="nova", conf="/etc/c.conf")
 
 
-def test_a_source_that_is_not_configured_has_no_address(tmp_path):
+def test_an_unconfigured_source_has_no_address(tmp_path):
+    """Without a broker, a database or Ceph in the options, the agent shows only the URL of Placement."""
     assert access_of(tmp_path, "") == SourceAccess(placement_url="http://127.0.0.1:8778")

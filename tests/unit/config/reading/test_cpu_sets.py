@@ -13,7 +13,8 @@ def refusals(tmp_path, text):
     return caught.value.problems
 
 
-def test_s81_cpus_excluded_from_a_cpu_list_are_not_in_the_set(tmp_path):
+def test_s81_excluded_cpus_are_not_in_the_set(tmp_path):
+    """`cpu_shared_set = 1-4,^3,6` means the CPUs 1, 2, 4 and 6."""
     sets = cpu_sets(load_ours(tmp_path, ALONE + "[compute]\ncpu_shared_set = 1-4,^3,6\n"))
     assert (sets.shared, sets.dedicated, sets.pinned) == ((1, 2, 4, 6), None, None)
 
@@ -23,12 +24,14 @@ def test_s81_cpus_excluded_from_a_cpu_list_are_not_in_the_set(tmp_path):
     ("group", "option"),
     [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set")],
 )
-def test_s81_the_error_for_an_invalid_cpu_list_names_its_option(tmp_path, group, option, text):
+def test_s81_an_invalid_cpu_list_is_rejected(tmp_path, group, option, text):
+    """The error shows the file, the option and the text of an invalid list, for example `3-1`."""
     (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: ")
 
 
-def test_s80_the_error_for_a_cpu_in_both_cpu_sets_names_both_options(tmp_path):
+def test_s80_a_cpu_in_both_cpu_sets_is_rejected(tmp_path):
+    """The error shows cpu_shared_set, cpu_dedicated_set and the CPU that both lists contain."""
     (problem,) = refusals(tmp_path, "[compute]\ncpu_shared_set = 0-1\ncpu_dedicated_set = 1-3\n")
     path = f"{tmp_path}/stocktake.conf"
     assert problem == (
@@ -38,13 +41,15 @@ def test_s80_the_error_for_a_cpu_in_both_cpu_sets_names_both_options(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["cpu_shared_set", "cpu_dedicated_set"])
-def test_s80_reserved_host_cpus_and_a_cpu_set_together_are_rejected(tmp_path, option):
+def test_s80_reserved_host_cpus_exclude_cpu_sets(tmp_path, option):
+    """reserved_host_cpus cannot be set together with cpu_shared_set or cpu_dedicated_set."""
     (problem,) = refusals(tmp_path, f"[DEFAULT]\nreserved_host_cpus = 1\n[compute]\n{option} = 0-3\n")
     assert "[DEFAULT] reserved_host_cpus = 1: cannot be set together with" in problem
     assert f"[compute] {option} = 0-3" in problem
 
 
-def test_s80_the_error_about_overlapping_cpu_sets_names_the_file_of_each_set(tmp_path):
+def test_s80_an_overlap_error_shows_both_files(tmp_path):
+    """cpu_dedicated_set in stocktake.conf overlaps cpu_shared_set in nova.conf, and the error shows both files."""
     nova = "[compute]\ncpu_shared_set = 0-1\n"
     with pytest.raises(ConfigError) as caught:
         cpu_sets(load_beside_nova(tmp_path, "[compute]\ncpu_dedicated_set = 1-3\n", nova))
@@ -66,17 +71,19 @@ LISTS = [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFA
     ],
 )
 @pytest.mark.parametrize(("group", "option"), LISTS)
-def test_a_cpu_list_that_names_a_cpu_twice_is_rejected_with_the_cpu_number(tmp_path, group, option, text, said):
+def test_a_repeated_cpu_in_a_list_is_rejected(tmp_path, group, option, text, said):
+    """A CPU list such as `0-1,0` is rejected, and the error shows the number of the repeated CPU."""
     (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
     assert problem == f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: {said}"
 
 
 @pytest.mark.parametrize(("text", "cpus"), [("1-4,^3,6", (1, 2, 4, 6)), ("^3,1-4,^3-5,,6,", (1, 2, 6))])
-def test_a_cpu_that_a_cpu_list_both_includes_and_excludes_is_not_in_the_set(tmp_path, text, cpus):
+def test_an_exclusion_wins_over_an_inclusion(tmp_path, text, cpus):
+    """In a CPU list, `^3` removes CPU 3, whether it stands before or after the range with CPU 3."""
     assert cpu_sets(load_ours(tmp_path, f"{ALONE}[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 
-def test_all_invalid_cpu_lists_are_reported_in_one_error(tmp_path):
+def test_all_invalid_cpu_lists_are_in_one_error(tmp_path):
     text = "[DEFAULT]\nvcpu_pin_set = a\n[compute]\ncpu_shared_set = b\ncpu_dedicated_set = c\n"
     assert len(refusals(tmp_path, text)) == 3
 
@@ -93,17 +100,20 @@ def test_all_invalid_cpu_lists_are_reported_in_one_error(tmp_path):
         ("7,^70000-80000", (7,)),
     ],
 )
-def test_nova_conf_cpu_lists_are_parsed_as_nova_compute_parses_them(tmp_path, text, cpus):
+def test_nova_conf_cpu_lists_are_parsed_as_nova_does(tmp_path, text, cpus):
+    """The agent accepts unusual numbers in nova.conf's CPU lists, such as `+1` and `1_0`, as nova-compute does."""
     assert cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n")).shared == cpus
 
 
 @pytest.mark.parametrize("text", ["0x1", "1.5", "-1", "1-", "3-1", "100000"])
-def test_a_cpu_list_of_nova_conf_with_an_impossible_number_is_rejected(tmp_path, text):
+def test_an_impossible_cpu_list_of_nova_conf_is_rejected(tmp_path, text):
+    """A cpu_shared_set in nova.conf with a number such as `1.5`, `-1` or `100000` is rejected."""
     with pytest.raises(ConfigError):
         cpu_sets(load_beside_nova(tmp_path, "", f"[compute]\ncpu_shared_set = {text}\n"))
 
 
-def test_a_notice_shows_how_the_agent_reads_oddly_written_numbers_in_a_cpu_list(tmp_path):
+def test_an_oddly_written_cpu_list_causes_a_notice(tmp_path):
+    """For `1_0,^+3` in nova.conf, a notice shows that the agent reads the list as `10,^3`."""
     loaded = load_beside_nova(tmp_path, "", "[compute]\ncpu_shared_set = 1_0,^+3\n")
     (notice,) = cpu_notices(loaded)
     assert notice.startswith(f"{tmp_path}/nova.conf: [compute] cpu_shared_set = 1_0,^+3: a number is not plain digits")

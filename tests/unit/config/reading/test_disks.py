@@ -23,11 +23,13 @@ def loaded_with(tmp_path, text):
         ("[libvirt]\nimages_type = rbd\n", "rbd"),
     ],
 )
-def test_the_image_type_follows_use_cow_images_if_images_type_is_not_set(tmp_path, text, kind):
+def test_the_image_type_follows_use_cow_images(tmp_path, text, kind):
+    """If images_type is not set, guest disks are qcow2, or flat with use_cow_images = false."""
     assert images_type(loaded_with(tmp_path, text)) == kind
 
 
-def test_s113_force_raw_images_may_be_false_with_images_type_lvm(tmp_path):
+def test_s113_lvm_images_need_not_be_raw(tmp_path):
+    """The agent accepts force_raw_images = false together with images_type = lvm."""
     text = "[DEFAULT]\nforce_raw_images = false\n[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n"
     settings = settings_from(loaded_with(tmp_path, text))
     assert (settings.images_type, settings.force_raw_images) == ("lvm", False)
@@ -43,21 +45,24 @@ def test_s113_force_raw_images_may_be_false_with_images_type_lvm(tmp_path):
         ("[libvirt]\nimages_type = lvm\n", "[libvirt] images_type = lvm: needs [libvirt] images_volume_group"),
     ],
 )
-def test_an_image_type_is_rejected_if_another_option_conflicts_or_is_missing(tmp_path, text, said):
+def test_conflicting_image_options_are_rejected(tmp_path, text, said):
+    """images_type = rbd needs raw images, and images_type = lvm needs a volume group."""
     with pytest.raises(ConfigError) as caught:
         images_type(loaded_with(tmp_path, text))
     (problem,) = caught.value.problems
     assert problem.startswith(f"{tmp_path}/stocktake.conf: {said}")
 
 
-def test_s114_the_formats_in_image_type_exclude_list_are_excluded(tmp_path):
+def test_s114_excluded_image_formats_are_read(tmp_path):
+    """The agent reads the image formats in [compute] image_type_exclude_list from nova.conf."""
     nova = "[compute]\nimage_type_exclude_list = raw, vmdk\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert excluded_image_types(loaded) == settings_from(loaded).image_types_excluded == {"raw", "vmdk"}
 
 
 @pytest.mark.parametrize("name", ["RAW", "qcow", "docker"])
-def test_s114_an_unknown_format_in_image_type_exclude_list_is_rejected(tmp_path, name):
+def test_s114_an_unknown_image_format_is_rejected(tmp_path, name):
+    """An entry of image_type_exclude_list must be one of nova's image formats, in lower case."""
     with pytest.raises(ConfigError) as caught:
         excluded_image_types(loaded_with(tmp_path, f"[compute]\nimage_type_exclude_list = raw,{name}\n"))
     (problem,) = caught.value.problems
@@ -65,7 +70,8 @@ def test_s114_an_unknown_format_in_image_type_exclude_list_is_rejected(tmp_path,
     assert problem.startswith(f"{quoted}: {name!r} is not an image format; the formats are aki, ami, ari, ")
 
 
-def test_ceph_options_are_used_only_if_guest_disks_are_stored_in_ceph(tmp_path):
+def test_ceph_options_are_used_only_for_ceph_disks(tmp_path):
+    """The agent uses the pool, the user and the file of Ceph only with images_type = rbd."""
     assert ceph_access(loaded_with(tmp_path, "[libvirt]\nimages_rbd_pool = vms\n")) is None
     plain = loaded_with(tmp_path, "[libvirt]\nimages_type = rbd\n")
     assert ceph_access(plain) == CephAccess(pool="rbd", user=None, conf=None)
@@ -76,7 +82,8 @@ def test_ceph_options_are_used_only_if_guest_disks_are_stored_in_ceph(tmp_path):
     assert settings_from(loaded_with(tmp_path, text)).images_rbd_pool == "vms"
 
 
-def test_the_image_cache_path_is_inside_instances_path(tmp_path):
+def test_the_image_cache_is_inside_instances_path(tmp_path):
+    """The agent expects nova's image cache in the folder `_base`, or in the one that nova.conf sets."""
     loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\nstate_path = /srv/nova\n")
     assert settings_from(loaded).instances_path == "/srv/nova/instances"
     assert cache_path(loaded) == "/srv/nova/instances/_base"
@@ -86,6 +93,7 @@ def test_the_image_cache_path_is_inside_instances_path(tmp_path):
 
 @pytest.mark.parametrize("name", [".", "..", "../other", "/base", "a/../.."])
 def test_an_image_cache_outside_instances_path_is_rejected(tmp_path, name):
+    """[image_cache] subdirectory_name must be a folder below instances_path; `..` or `/base` is rejected."""
     loaded = loaded_with(tmp_path, f"[image_cache]\nsubdirectory_name = {name}\n")
     with pytest.raises(ConfigError) as caught:
         cache_path(loaded)
@@ -96,7 +104,8 @@ def test_an_image_cache_outside_instances_path_is_rejected(tmp_path, name):
     )
 
 
-def test_disk_space_for_the_image_cache_is_reserved_only_if_configured(tmp_path):
+def test_image_cache_space_is_reserved_only_if_configured(tmp_path):
+    """By default, reserve_disk_resource_for_image_cache is off; the agent reads the option from nova.conf."""
     assert settings_from(loaded_with(tmp_path, "")).reserve_image_cache is False
     text = "[workarounds]\nreserve_disk_resource_for_image_cache = true\n"
     assert settings_from(load_beside_nova(tmp_path, "[state]\nsource = none\n", text)).reserve_image_cache is True

@@ -19,18 +19,20 @@ def refusals(tmp_path, read, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in caught.value.problems]
 
 
-def test_guest_cpu_settings_and_machine_types_are_empty_by_default(tmp_path):
+def test_guest_cpu_settings_are_empty_by_default(tmp_path):
     assert guest_cpu(loaded_with(tmp_path, "")) == GuestCpu()
     assert machine_types(loaded_with(tmp_path, "")) == ()
 
 
-def test_cpu_models_and_cpu_flags_are_read_in_the_configured_order(tmp_path):
+def test_cpu_models_and_flags_keep_their_order(tmp_path):
+    """The agent keeps the order of cpu_models and cpu_model_extra_flags as they stand in the file."""
     text = "cpu_mode = custom\ncpu_models = SandyBridge, Haswell\ncpu_model_extra_flags = PCID, +ssbd, -avx2\n"
     cpu = guest_cpu(loaded_with(tmp_path, text))
     assert cpu == GuestCpu(mode="custom", models=("SandyBridge", "Haswell"), extra_flags=("pcid", "+ssbd", "-avx2"))
 
 
-def test_the_libvirt_reader_receives_cpu_models_and_machine_types_from_config(tmp_path):
+def test_the_libvirt_reader_receives_the_cpu_options(tmp_path):
+    """The code that reads libvirt gets virt_type, the machine types, cpu_mode and cpu_models from the options."""
     text = "cpu_mode = custom\ncpu_models = Haswell\nvirt_type = qemu\nhw_machine_type = x86_64=q35\n"
     guests = host_place("qemu:///system", settings_from(loaded_with(tmp_path, text))).guests
     machine_types = (("x86_64", "q35"),)
@@ -39,7 +41,8 @@ def test_the_libvirt_reader_receives_cpu_models_and_machine_types_from_config(tm
     )
 
 
-def test_the_guest_cpu_model_is_read_from_the_deprecated_option(tmp_path):
+def test_the_cpu_model_is_read_from_the_deprecated_option(tmp_path):
+    """The agent still reads `cpu_model`, the deprecated name of cpu_models."""
     nova = "[libvirt]\ncpu_mode = custom\ncpu_model = Haswell\n"
     assert guest_cpu(load_beside_nova(tmp_path, "", nova)).models == ("Haswell",)
 
@@ -55,7 +58,8 @@ def test_the_guest_cpu_model_is_read_from_the_deprecated_option(tmp_path):
         ),
     ],
 )
-def test_cpu_models_must_be_set_if_and_only_if_the_cpu_mode_is_custom(tmp_path, text, problem):
+def test_cpu_models_belong_to_cpu_mode_custom(tmp_path, text, problem):
+    """cpu_mode = custom needs cpu_models, and cpu_models needs cpu_mode = custom."""
     assert refusals(tmp_path, guest_cpu, text) == [problem]
 
 
@@ -66,7 +70,8 @@ def test_lxc_guests_accept_only_cpu_mode_none(tmp_path):
     assert guest_cpu(loaded_with(tmp_path, "virt_type = lxc\ncpu_mode = none")).mode == "none"
 
 
-def test_the_first_of_two_machine_types_for_the_same_architecture_applies(tmp_path):
+def test_the_first_machine_type_of_an_architecture_applies(tmp_path):
+    """If hw_machine_type lists x86_64 twice, the agent uses the first of the two machine types."""
     text = "hw_machine_type = x86_64=q35, aarch64 = virt,x86_64=pc"
     assert machine_types(loaded_with(tmp_path, text)) == (("x86_64", "q35"), ("aarch64", "virt"))
 

@@ -18,7 +18,8 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, ALONE + text)
 
 
-def test_an_swtpm_user_or_group_that_does_not_exist_is_reported_as_a_problem(tmp_path):
+def test_a_missing_swtpm_user_or_group_is_a_problem(tmp_path):
+    """With swtpm_enabled = true, swtpm_user and swtpm_group must exist on the host."""
     text = "[libvirt]\nswtpm_enabled = true\nswtpm_user = nobody-at-all\nswtpm_group = nothing-at-all\n"
     path = f"{tmp_path}/stocktake.conf"
     needs = f"on this machine, and {path}: [libvirt] swtpm_enabled = true needs it"
@@ -28,14 +29,16 @@ def test_an_swtpm_user_or_group_that_does_not_exist_is_reported_as_a_problem(tmp
     )
 
 
-def test_the_swtpm_user_is_checked_only_if_swtpm_is_enabled(tmp_path):
+def test_the_swtpm_user_is_checked_only_with_swtpm(tmp_path):
+    """A swtpm_user that does not exist on the host is accepted if swtpm_enabled is not set."""
     text = f"[libvirt]\nswtpm_enabled = true\nswtpm_user = {USER}\nswtpm_group = {GROUP}\n"
     assert host_problems(loaded_with(tmp_path, text)) == ()
     assert host_problems(loaded_with(tmp_path, "[libvirt]\nswtpm_user = nobody-at-all\n")) == ()
 
 
 @pytest.mark.parametrize("address", ["192.0.2.17", "2001:db8::1", "no.address.example"])
-def test_a_notice_appears_if_no_network_interface_has_the_address_of_my_ip(tmp_path, address):
+def test_a_wrong_my_ip_causes_a_notice(tmp_path, address):
+    """The agent warns if no network interface of the host has the address in my_ip."""
     (notice,) = host_notices(loaded_with(tmp_path, f"[DEFAULT]\nmy_ip = {address}\n"))
     assert notice == (
         f"{tmp_path}/stocktake.conf: [DEFAULT] my_ip = {address}: no interface of this machine has this address"
@@ -45,7 +48,8 @@ def test_a_notice_appears_if_no_network_interface_has_the_address_of_my_ip(tmp_p
 @pytest.mark.parametrize(
     ("capacity", "told"), [("tdx 31\n", True), ("tdx 40\n", False), ("sev 3\n", False), (None, False)]
 )
-def test_num_intel_tdx_guests_above_the_kernel_limit_causes_a_notice(tmp_path, capacity, told):
+def test_too_many_intel_tdx_guests_cause_a_notice(tmp_path, capacity, told):
+    """The agent warns if num_intel_tdx_guests is above the number of guests that the kernel can encrypt."""
     sys_root = tmp_path / "sys"
     (sys_root / "fs/cgroup").mkdir(parents=True)
     if capacity:
@@ -59,6 +63,7 @@ def test_num_intel_tdx_guests_above_the_kernel_limit_causes_a_notice(tmp_path, c
     assert host_notices(loaded_with(tmp_path, ""), str(sys_root)) == ()
 
 
-def test_my_ip_causes_no_notice_if_unset_or_if_an_interface_has_the_address(tmp_path):
+def test_a_right_or_unset_my_ip_causes_no_notice(tmp_path):
+    """The agent prints no notice if a network interface has the address in my_ip, or if my_ip is not set."""
     assert host_notices(loaded_with(tmp_path, "[DEFAULT]\nmy_ip = 127.0.0.1\n")) == ()
     assert host_notices(loaded_with(tmp_path, "")) == ()

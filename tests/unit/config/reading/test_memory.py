@@ -24,7 +24,8 @@ def pages(cell, size_kib, count):
     return ReservedPages(cell=cell, size_kib=size_kib, count=count)
 
 
-def test_s87_a_huge_page_size_without_a_unit_is_in_kib(tmp_path):
+def test_s87_a_page_size_without_a_unit_is_in_kib(tmp_path):
+    """In reserved_huge_pages, `size:2048` means 2048 KiB, and `size:1GB` means 1048576 KiB."""
     text = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:1,size:1GB,count:1\n"
     assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 64), pages(1, 1048576, 1))
 
@@ -43,11 +44,13 @@ def test_s87_a_huge_page_size_without_a_unit_is_in_kib(tmp_path):
         ("1TB", 1 << 30),
     ],
 )
-def test_s87_the_unit_of_a_huge_page_size_is_read_as_a_power_of_1024(size, kib):
+def test_s87_page_size_units_are_powers_of_1024(size, kib):
+    """In reserved_huge_pages, MB and MiB both mean 1024 KiB, and likewise for the larger units."""
     assert parse_reserved_pages(f"node:0,size:{size},count:1").size_kib == kib
 
 
-def test_blanks_and_any_order_of_keys_are_accepted_in_reserved_huge_pages():
+def test_reserved_huge_pages_accept_blanks_and_any_order():
+    """The keys node, size and count may stand in any order, with blanks around them."""
     assert parse_reserved_pages(" count: 3 , node : 2,size:4") == pages(2, 4, 3)
 
 
@@ -69,7 +72,8 @@ def test_blanks_and_any_order_of_keys_are_accepted_in_reserved_huge_pages():
         ("2048", "'2048' is not KEY:VALUE"),
     ],
 )
-def test_s87_an_invalid_reserved_huge_pages_value_is_rejected(tmp_path, text, said):
+def test_s87_an_invalid_reserved_huge_pages_is_rejected(tmp_path, text, said):
+    """The error quotes the invalid entry of reserved_huge_pages and says what is wrong with it."""
     loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}node:0,size:4,count:1\n{PAGES}{text}\n")
     with pytest.raises(ConfigError) as caught:
         reserved_huge_pages(loaded)
@@ -77,19 +81,22 @@ def test_s87_an_invalid_reserved_huge_pages_value_is_rejected(tmp_path, text, sa
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [DEFAULT] reserved_huge_pages = {text}: {said}")
 
 
-def test_the_last_reserved_huge_pages_entry_for_a_node_and_page_size_applies(tmp_path):
+def test_the_last_of_two_huge_page_entries_applies(tmp_path):
+    """If two entries of reserved_huge_pages have the same node and page size, the agent uses the last."""
     text = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:0,size:2MB,count:3\n"
     assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 3),)
 
 
-def test_reserved_huge_pages_of_the_agent_config_replace_those_of_nova_conf(tmp_path):
+def test_our_huge_pages_replace_those_of_nova_conf(tmp_path):
+    """If stocktake.conf sets reserved_huge_pages, all entries of nova.conf are ignored."""
     nova = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:1,size:2048,count:64\n"
     assert len(reserved_huge_pages(load_beside_nova(tmp_path, "", nova))) == 2
     ours = f"[DEFAULT]\n{PAGES}node:2,size:4,count:1\n"
     assert reserved_huge_pages(load_beside_nova(tmp_path, ours, nova)) == (pages(2, 4, 1),)
 
 
-def test_a_notice_names_a_reserved_huge_pages_value_that_has_no_effect(tmp_path):
+def test_an_overridden_huge_page_entry_causes_a_notice(tmp_path):
+    """The agent's notice shows the entry of reserved_huge_pages without effect and the later one that applies."""
     small, large = "node:0,size:2048,count:2", "node:0, size:2MB, count:3"
     others = f"{PAGES}node:1,size:2048,count:9\n{PAGES}node:0,size:1GB,count:9\n{PAGES}nonsense\n"
     (notice,) = huge_page_notices(load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}{small}\n{others}{PAGES}{large}\n"))
@@ -97,7 +104,8 @@ def test_a_notice_names_a_reserved_huge_pages_value_that_has_no_effect(tmp_path)
     assert notice == f"{quoted}{small}: has no effect, because a later entry applies to the same pages: {quoted}{large}"
 
 
-def test_a_repeated_huge_pages_entry_with_the_same_count_causes_no_notice(tmp_path):
+def test_equal_huge_page_entries_cause_no_notice(tmp_path):
+    """Two entries of reserved_huge_pages for the same pages with the same count cause no notice."""
     text = f"{ALONE}[DEFAULT]\n{PAGES}node:0,size:2048,count:2\n{PAGES}node:0,size:2MB,count:2\n"
     assert list(huge_page_notices(load_ours(tmp_path, text))) == []
 
@@ -106,7 +114,8 @@ ENTRIES = st.builds("node:{},size:{}{},count:{}".format, st.text(), st.integers(
 
 
 @given(st.text() | ENTRIES)
-def test_any_text_for_reserved_huge_pages_is_parsed_or_rejected_with_valueerror(text):
+def test_any_reserved_huge_pages_text_is_parsed_or_rejected(text):
+    """Random text as reserved_huge_pages is parsed or rejected with ValueError; no other exception occurs."""
     with contextlib.suppress(ValueError):
         assert parse_reserved_pages(text).size_kib > 0
 
@@ -120,7 +129,11 @@ def refusals(tmp_path, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in caught.value.problems]
 
 
-def test_file_backed_memory_is_accepted_if_ram_allocation_ratio_is_one(tmp_path):
+def test_file_backed_memory_needs_a_ram_ratio_of_one(tmp_path):
+    """file_backed_memory is accepted with ram_allocation_ratio = 1.0.
+
+    A notice says that memory reserved for the host is subtracted.
+    """
     loaded = load_ours(tmp_path, ALONE + BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\n")
     assert file_backed_memory_mib(loaded) == 4096
     (notice,) = memory_notices(loaded)
@@ -128,25 +141,29 @@ def test_file_backed_memory_is_accepted_if_ram_allocation_ratio_is_one(tmp_path)
     assert file_backed_memory_mib(load_ours(tmp_path, ALONE)) == 0
 
 
-def test_file_backed_memory_is_accepted_silently_if_reserved_host_memory_is_0(tmp_path):
+def test_file_backed_memory_without_a_reserve_is_silent(tmp_path):
+    """file_backed_memory causes no notice if reserved_host_memory_mb is 0."""
     text = BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = 0\n"
     assert list(memory_notices(load_ours(tmp_path, ALONE + text))) == []
 
 
 @pytest.mark.parametrize("ratio", ["1.5", "0.0"])
-def test_file_backed_memory_is_rejected_with_a_ram_ratio_other_than_one(tmp_path, ratio):
+def test_another_ram_ratio_rejects_file_backed_memory(tmp_path, ratio):
+    """With file_backed_memory, a ram_allocation_ratio of 1.5 or 0.0 is rejected."""
     (problem,) = refusals(tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = {ratio}\n")
     assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be 1.0 because of ")
 
 
-def test_file_backed_memory_is_rejected_without_a_ram_allocation_ratio(tmp_path):
+def test_an_unset_ram_ratio_rejects_file_backed_memory(tmp_path):
+    """With file_backed_memory, ram_allocation_ratio must be set to 1.0; leaving it unset is an error."""
     (problem,) = refusals(tmp_path, BACKED)
     own = f"{tmp_path}/stocktake.conf: [libvirt] file_backed_memory = 4096"
     assert problem == f"[DEFAULT] ram_allocation_ratio is not set: must be 1.0 because of {own}"
 
 
 @pytest.mark.parametrize("reserved", [4096, 4097])
-def test_reserved_host_memory_as_large_as_file_backed_memory_is_rejected(tmp_path, reserved):
+def test_the_memory_reserve_must_be_below_file_backed_memory(tmp_path, reserved):
+    """With file_backed_memory, an equal or larger reserved_host_memory_mb is rejected."""
     (problem,) = refusals(
         tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = {reserved}\n"
     )
@@ -154,6 +171,7 @@ def test_reserved_host_memory_as_large_as_file_backed_memory_is_rejected(tmp_pat
 
 
 @pytest.mark.parametrize("kind", ["lxc", "parallels"])
-def test_file_backed_memory_requires_virt_type_kvm_or_qemu(tmp_path, kind):
+def test_file_backed_memory_requires_kvm_or_qemu(tmp_path, kind):
+    """With virt_type lxc or parallels, the agent rejects the option file_backed_memory."""
     (problem,) = refusals(tmp_path, BACKED + f"virt_type = {kind}\n[DEFAULT]\nram_allocation_ratio = 1.0\n")
     assert problem.startswith("[libvirt] file_backed_memory = 4096: needs virt_type kvm or qemu, not ")

@@ -20,13 +20,15 @@ from tests.rigs.configs import load_beside_nova
         (".5KB", None),
     ],
 )
-def test_a_huge_page_size_in_nova_conf_without_a_unit_is_in_kib(size, kib):
+def test_huge_page_sizes_of_nova_conf_are_read_as_nova_does(size, kib):
+    """In nova.conf, `size:2048` means KiB, and unusual sizes such as `1.5MB` or `16Mb` are accepted."""
     found = parse_novas_pages(f"node:0,size:{size},count:3")
     assert found == (ReservedPages(cell=0, size_kib=kib, count=3) if kib else None)
 
 
 @pytest.mark.parametrize("text", ["node:0,size:0,count:1", "node:-1,size:4,count:1", "node:0,size:4,count:-1"])
-def test_a_huge_page_entry_in_nova_conf_with_impossible_numbers_is_ignored(text):
+def test_an_impossible_huge_page_entry_is_ignored(text):
+    """The agent ignores a reserved_huge_pages entry of nova.conf with a size of 0 or a negative number."""
     assert parse_novas_pages(text) is None
 
 
@@ -39,12 +41,14 @@ def test_a_huge_page_entry_in_nova_conf_with_impossible_numbers_is_ignored(text)
         ("node:0,size:4,count:1,", "'' is not KEY:VALUE"),
     ],
 )
-def test_the_agent_rejects_a_reserved_huge_pages_value_that_nova_rejects(text, said):
+def test_huge_page_entries_that_nova_rejects_are_rejected(text, said):
+    """If nova-compute would refuse a reserved_huge_pages entry, the agent refuses it too."""
     with pytest.raises(ValueError, match=said):
         parse_novas_pages(text)
 
 
-def test_an_impossible_huge_page_size_in_nova_conf_is_ignored_with_a_notice(tmp_path):
+def test_an_impossible_huge_page_size_causes_a_notice(tmp_path):
+    """The agent ignores a page size of 512 bytes in nova.conf, and its notice quotes the entry."""
     text = "reserved_huge_pages = node:0,size:512B,count:1"
     loaded = load_beside_nova(tmp_path, "", f"[DEFAULT]\n{text}\nreserved_huge_pages = node:0,size:4,count:2\n")
     assert reserved_huge_pages(loaded) == (ReservedPages(cell=0, size_kib=4, count=2),)

@@ -10,7 +10,8 @@ def loaded_with(tmp_path, value):
     return load_ours(tmp_path, f"{ALONE}[libvirt]\npmem_namespaces = {value}\n")
 
 
-def test_s95_each_pmem_label_is_read_with_its_namespaces(tmp_path):
+def test_s95_pmem_labels_are_read_with_their_namespaces(tmp_path):
+    """`pmem_namespaces = SMALL:ns_1|ns_2` gives the label SMALL the namespaces ns_1 and ns_2."""
     nova = "[libvirt]\npmem_namespaces = 4GB:ns_0, SMALL:ns_1|ns_2\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert pmem_labels(loaded) == (
@@ -19,7 +20,7 @@ def test_s95_each_pmem_label_is_read_with_its_namespaces(tmp_path):
     )
 
 
-def test_there_are_no_pmem_labels_if_pmem_namespaces_is_empty(tmp_path):
+def test_an_empty_pmem_namespaces_gives_no_labels(tmp_path):
     loaded = loaded_with(tmp_path, "")
     assert pmem_labels(loaded) == ()
 
@@ -38,13 +39,15 @@ def test_there_are_no_pmem_labels_if_pmem_namespaces_is_empty(tmp_path):
     ],
 )
 def test_an_invalid_pmem_namespaces_value_is_rejected(tmp_path, value, said):
+    """An entry must be LABEL:NAMESPACE, and no label and no namespace may appear twice."""
     with pytest.raises(ConfigError) as caught:
         pmem_labels(loaded_with(tmp_path, value))
     assert caught.value.problems == (f"{tmp_path}/stocktake.conf: [libvirt] pmem_namespaces = {value}: {said}",)
 
 
 @pytest.mark.parametrize(("length", "refused"), [(233, False), (234, True)])
-def test_a_pmem_label_of_more_than_233_characters_is_rejected(tmp_path, length, refused):
+def test_a_pmem_label_over_233_characters_is_rejected(tmp_path, length, refused):
+    """A longer label in pmem_namespaces would make a resource class name that is too long."""
     # A class name has at most 255 characters, and CUSTOM_PMEM_NAMESPACE_ takes 22 of them.
     loaded = loaded_with(tmp_path, f"{'x' * length}:ns_0")
     if not refused:

@@ -26,14 +26,16 @@ def loaded_with(tmp_path, text):
     return load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {folder}\n")
 
 
-def test_the_settings_contain_the_entries_of_provider_yaml_files(tmp_path):
+def test_provider_yaml_entries_are_part_of_the_settings(tmp_path):
+    """The agent reads the entries of all YAML files in [compute] provider_config_location."""
     loaded = loaded_with(tmp_path, GOOD)
     (entry,) = settings_from(loaded).provider_entries
     assert entry.traits == {"CUSTOM_FAST"}
     assert provider_entries(loaded) == (entry,)
 
 
-def test_s131_an_invalid_provider_file_is_an_error_and_not_just_a_notice(tmp_path):
+def test_s131_an_invalid_provider_file_is_an_error(tmp_path):
+    """A provider.yaml with a standard trait is rejected as a configuration error, not just with a notice."""
     loaded = loaded_with(tmp_path, GOOD.replace("CUSTOM_FAST", "HW_CPU_X86_VMX"))
     (problem,) = check(loaded)
     assert problem.startswith(f"{tmp_path}/providers/a.yaml:")
@@ -42,14 +44,16 @@ def test_s131_an_invalid_provider_file_is_an_error_and_not_just_a_notice(tmp_pat
     assert notices(loaded) == ()
 
 
-def test_s134_a_provider_entry_without_inventories_or_traits_causes_a_notice(tmp_path):
+def test_s134_an_empty_provider_entry_causes_a_notice(tmp_path):
+    """The agent warns about a provider.yaml entry without inventories and traits, and ignores the entry."""
     loaded = loaded_with(tmp_path, GOOD[: GOOD.index("    traits:")])
     assert settings_from(loaded).provider_entries == ()
     (notice,) = notices(loaded)
     assert notice.startswith(f"{tmp_path}/providers/a.yaml:")
 
 
-def test_a_provider_config_location_that_does_not_exist_is_accepted(tmp_path):
+def test_a_missing_provider_folder_is_accepted(tmp_path):
+    """The folder in [compute] provider_config_location need not exist."""
     loaded = load_ours(tmp_path, f"{ALONE}[compute]\nprovider_config_location = {tmp_path}/nowhere\n")
     assert check(loaded) == ()
     assert settings_from(loaded).provider_entries == ()
