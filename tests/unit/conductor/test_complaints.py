@@ -75,7 +75,7 @@ def test_an_unsupported_rpc_call_means_an_old_conductor(kind):
     [("DBConnectionError", True), ("OperationalError", True), ("DBDeadlock", True), ("ObjectActionError", False)],
 )
 def test_a_database_failure_is_marked_as_transient(kind, is_transient):
-    """A database failure in nova-conductor is marked as transient; a failed ObjectActionError is not."""
+    """A database error in nova-conductor, such as DBDeadlock, is marked as transient; another error is not."""
     error = COMPLAINTS.remote(kind, "words", MANIFEST, {})
 
     assert isinstance(error, RemoteFailure)

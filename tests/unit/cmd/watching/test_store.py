@@ -27,7 +27,7 @@ def test_an_older_message_does_not_replace_a_newer_one():
 
 
 def test_an_outcome_begins_with_its_first_message():
-    """If a host sends the same outcome three times, the outcome counts from the first of the three messages."""
+    """If a host sends the same outcome three times, the outcome began at the time of the first message."""
     store = HostStore()
     for at in (1.0, 2.0, 3.0):
         store.receive(at, clean("a", outcome="crashed"))

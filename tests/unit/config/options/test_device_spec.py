@@ -119,7 +119,7 @@ def test_device_spec_tags_are_sorted_and_read_as_text():
 
 
 def test_an_empty_devname_is_treated_as_unset():
-    """An empty devname in [pci] device_spec selects no device by its name."""
+    """In [pci] device_spec, an empty devname means the same as no devname."""
     assert (one(devname="eth0").devname, one(devname="").devname) == ("eth0", None)
 
 

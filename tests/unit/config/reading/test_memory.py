@@ -45,7 +45,7 @@ def test_s87_a_page_size_without_a_unit_is_in_kib(tmp_path):
     ],
 )
 def test_s87_page_size_units_are_powers_of_1024(size, kib):
-    """In reserved_huge_pages, MB and MiB both mean 1024 KiB, and likewise for the larger units."""
+    """In reserved_huge_pages, `2MB` and `2MiB` both mean 2048 KiB, and `1GB` means 1048576 KiB."""
     assert parse_reserved_pages(f"node:0,size:{size},count:1").size_kib == kib
 
 
@@ -129,8 +129,8 @@ def refusals(tmp_path, text):
     return [problem.removeprefix(f"{tmp_path}/stocktake.conf: ") for problem in caught.value.problems]
 
 
-def test_file_backed_memory_needs_a_ram_ratio_of_one(tmp_path):
-    """file_backed_memory is accepted with ram_allocation_ratio = 1.0.
+def test_file_backed_memory_is_accepted_with_ram_ratio_one(tmp_path):
+    """With ram_allocation_ratio = 1.0, file_backed_memory is accepted.
 
     A notice says that memory reserved for the host is subtracted.
     """

@@ -27,7 +27,7 @@ def loaded_with(tmp_path, text):
 
 
 def test_provider_yaml_entries_are_part_of_the_settings(tmp_path):
-    """The agent reads the entries of all YAML files in [compute] provider_config_location."""
+    """The agent reads the entries of the YAML files in [compute] provider_config_location."""
     loaded = loaded_with(tmp_path, GOOD)
     (entry,) = settings_from(loaded).provider_entries
     assert entry.traits == {"CUSTOM_FAST"}
