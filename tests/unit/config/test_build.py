@@ -46,6 +46,7 @@ def test_the_settings_have_the_documented_default_values(tmp_path):
 
 
 def test_an_allocation_ratio_of_zero_is_read_as_unset(tmp_path):
+    """ram_allocation_ratio = 0.0 means the same as no value, as in nova."""
     settings = settings_from(
         loaded_with(tmp_path, "[DEFAULT]\nram_allocation_ratio = 0.0\ndisk_allocation_ratio=1.5\n")
     )
@@ -63,8 +64,8 @@ def test_num_intel_tdx_guests_is_read_from_nova_conf(tmp_path, text, guests):
 
 
 @pytest.mark.parametrize(("written", "seconds"), [("0", 60.0), ("7", 7.0), ("-1", None)])
-def test_the_option_update_resources_interval_is_interpreted_as_in_nova(tmp_path, written, seconds):
-    """0 means 60 s, and -1 means that no periodic audit runs."""
+def test_update_resources_interval_is_read_as_in_nova(tmp_path, written, seconds):
+    """update_resources_interval = 0 means an audit every 60 s, and -1 means no periodic audit."""
     options = agent_options_from(loaded_with(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {written}\n"))
     assert options.interval_s == seconds
 
@@ -78,7 +79,8 @@ def test_the_option_update_resources_interval_is_interpreted_as_in_nova(tmp_path
         ("connection_uri = test:///default", "test:///default"),
     ],
 )
-def test_the_libvirt_uri_depends_on_virt_type_unless_connection_uri_is_set(tmp_path, text, uri):
+def test_the_libvirt_uri_depends_on_virt_type(tmp_path, text, uri):
+    """Without connection_uri, the agent connects to lxc:///system for virt_type lxc, else to qemu:///system."""
     assert libvirt_uri(loaded_with(tmp_path, f"[libvirt]\n{text}\n")) == uri
 
 
@@ -92,14 +94,15 @@ def test_the_libvirt_uri_depends_on_virt_type_unless_connection_uri_is_set(tmp_p
         ("[lvm]\nvolume_groups = b,a\n", ("a", "b")),
     ],
 )
-def test_the_volume_group_for_images_is_used_only_if_guest_disks_are_in_lvm(tmp_path, text, groups):
+def test_the_image_volume_group_is_used_only_for_lvm_disks(tmp_path, text, groups):
+    """The agent watches images_volume_group only with images_type = lvm, and always watches [lvm] volume_groups."""
     loaded = loaded_with(tmp_path, text)
     assert settings_from(loaded).volume_groups == groups
 
 
 @pytest.mark.parametrize("name", ["-a", "a b", "..", ".", "a/b", "ü", "x" * 128])
 def test_an_invalid_volume_group_name_is_rejected(tmp_path, name):
-    """The configuration error quotes the invalid name and the option [lvm] volume_groups."""
+    """The error shows the option [lvm] volume_groups and the invalid name."""
     (problem,) = problems_of(tmp_path, f"[lvm]\nvolume_groups = good,{name}\n")
     assert problem == f"[lvm] volume_groups = good,{name}: {name!r} is not a valid name of a volume group"
 
@@ -151,19 +154,25 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
         ("[agent]\nevent_settle = 2\n", "[agent] event_cap = 1.0: must not be below event_settle, which is 2.0"),
     ],
 )
-def test_the_error_for_an_invalid_option_names_its_file_and_its_value(tmp_path, text, problem):
+def test_an_invalid_option_is_rejected_with_its_file(tmp_path, text, problem):
+    """The error shows the file, the option and its value, and what is wrong.
+
+    An unset option has `default` as its file.
+    """
     (found,) = check(loaded_with(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"
     default = "default" if "event_cap" in problem else path
     assert found == f"{default}: {problem.replace('DIR', path)}"
 
 
-def test_reserved_host_cpus_are_accepted_with_vcpu_pin_set(tmp_path):
+def test_vcpu_pin_set_allows_reserved_host_cpus(tmp_path):
+    """reserved_host_cpus may be set together with cpu_shared_set if vcpu_pin_set is set too."""
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n"
     assert problems_of(tmp_path, text) == []
 
 
 def test_images_type_rbd_requires_raw_images(tmp_path):
+    """With images_type = rbd, the agent rejects force_raw_images = false, because disks in Ceph are raw."""
     assert problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n") == []
     (problem,) = problems_of(tmp_path, "[libvirt]\nimages_type = rbd\n[DEFAULT]\nforce_raw_images = false\n")
     assert problem == (
@@ -173,6 +182,7 @@ def test_images_type_rbd_requires_raw_images(tmp_path):
 
 
 def test_a_deprecated_option_causes_a_notice(tmp_path):
+    """The agent warns about the deprecated option vcpu_pin_set."""
     (notice,) = notices(loaded_with(tmp_path, "[DEFAULT]\nvcpu_pin_set = 0-7\n"))
     assert notice.startswith(f"{tmp_path}/stocktake.conf: [DEFAULT] vcpu_pin_set = 0-7: deprecated")
     assert notices(loaded_with(tmp_path, "")) == ()
@@ -189,13 +199,15 @@ def test_all_configuration_problems_are_reported_in_one_error(tmp_path):
     assert caught.value.problems == check(loaded)
 
 
-def test_a_zero_initial_cpu_ratio_is_replaced_by_4_and_causes_a_notice(tmp_path):
+def test_a_zero_initial_cpu_ratio_is_replaced_by_4(tmp_path):
+    """The agent reads initial_cpu_allocation_ratio = 0 in nova.conf as 4.0, and a notice quotes the option."""
     loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\ninitial_cpu_allocation_ratio = 0\n")
     assert settings_from(loaded).cpu_ratio == RatioPolicy(configured=None, initial=4.0)
     assert [note for note in notices(loaded) if "initial_cpu_allocation_ratio = 0" in note]
 
 
-def test_one_config_check_reports_invalid_options_in_many_sections(tmp_path):
+def test_one_check_reports_problems_of_many_sections(tmp_path):
+    """One check of the configuration reports the invalid options of [compute], [libvirt], [pci] and others."""
     text = """
 [DEFAULT]
 initial_cpu_allocation_ratio = 0
@@ -250,6 +262,7 @@ def unread_beside(tmp_path, text):
 
 
 def test_an_unparsable_value_does_not_hide_other_problems(tmp_path):
+    """Beside a value that cannot be parsed, the agent still reports the other invalid options."""
     text = (
         "[pci]\nreport_in_placement = maybe\n[compute]\ncpu_shared_set = 3-1\n[lvm]\nvolume_groups = -\n"
         "[libvirt]\nswtpm_enabled = true\nswtpm_user = nobody-at-all\nswtpm_group = root\nfoo = 1\n"
@@ -264,13 +277,15 @@ def test_an_unparsable_value_does_not_hide_other_problems(tmp_path):
     ]
 
 
-def test_checks_that_depend_on_an_unparsable_value_are_skipped(tmp_path):
+def test_checks_of_an_unparsable_value_are_skipped(tmp_path):
+    """If ram_allocation_ratio cannot be parsed, no second error says that it conflicts with file_backed_memory."""
     # With the default instead, the ratio would be unset, which the agent refuses with file-backed memory.
     text = "[DEFAULT]\nram_allocation_ratio = one\n[libvirt]\nfile_backed_memory = 4096\n"
     assert unread_beside(tmp_path, text) == ["[DEFAULT] ram_allocation_ratio = one: must be a number, at least 0.0"]
 
 
-def test_the_error_for_an_unparsable_nova_conf_value_names_nova_conf(tmp_path):
+def test_an_unparsable_nova_conf_value_shows_its_file(tmp_path):
+    """The error about a value in nova.conf that cannot be parsed shows nova.conf, the option and the value."""
     nova = write(tmp_path, "nova.conf", "[DEFAULT]\nreserved_host_memory_mb = much\n")
     text = ALONE.replace("nova_conf =", f"nova_conf = {nova}") + "[lvm]\nvolume_groups = -\n"
     first, second = check(survey([write(tmp_path, "stocktake.conf", text)]))
@@ -278,13 +293,15 @@ def test_the_error_for_an_unparsable_nova_conf_value_names_nova_conf(tmp_path):
     assert second.startswith(f"{tmp_path}/stocktake.conf: [lvm] volume_groups = -: ")
 
 
-def test_configuration_notices_are_returned_even_if_a_value_cannot_be_parsed(tmp_path):
+def test_notices_appear_beside_an_unparsable_value(tmp_path):
+    """The agent still warns about a deprecated option if another value cannot be parsed."""
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_memory_mb = x\n[libvirt]\nfile_backed_memory = 1\n"
     (notice,) = notices(survey([write(tmp_path, "stocktake.conf", ALONE + text)]))
     assert "deprecated" in notice
 
 
-def test_the_errors_name_the_required_options_if_no_config_file_exists(tmp_path, monkeypatch):
+def test_without_a_file_the_required_options_are_shown(tmp_path, monkeypatch):
+    """Without a configuration file, the errors show the options that must be set and where the file belongs."""
     monkeypatch.setattr("agent.config.files.DEFAULT_FILE", f"{tmp_path}/stocktake.conf")
     monkeypatch.setattr("agent.config.files.DEFAULT_DIR", f"{tmp_path}/stocktake.conf.d")
     monkeypatch.setattr("agent.config.options.agent.OPTS", [_without_nova(opt) for opt in _agent_opts()])
@@ -307,7 +324,8 @@ def _without_nova(opt):
     return cfg.ListOpt("nova_conf", default=[]) if opt.dest == "nova_conf" else opt
 
 
-def test_a_missing_option_that_the_auth_plugin_requires_is_reported(tmp_path):
+def test_a_missing_auth_option_is_reported(tmp_path):
+    """[placement] auth_type = password needs auth_url, and the error shows the file with auth_type."""
     text = ALONE.replace("auth_type = none", "auth_type = password")
     (problem,) = check(load_ours(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"
@@ -335,7 +353,8 @@ NOVA_DATABASE_ALONE = NOVA_WITH_DATABASE.replace("transport_url = rabbit://nova:
         ("[state]\nsource = none\nconnection = x://\n", NOVA_CONF, StateOptions(kind=StateKind.NONE)),
     ],
 )
-def test_stocktake_conf_and_nova_conf_together_decide_the_source_of_nova_data(tmp_path, ours, nova, taken):
+def test_the_two_files_decide_the_source_of_nova_data(tmp_path, ours, nova, taken):
+    """The options in stocktake.conf and nova.conf select nova-conductor, SQL or no source for nova's data."""
     options = state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert options == taken
     assert "hunter2" not in repr(options)
@@ -352,7 +371,8 @@ def test_stocktake_conf_and_nova_conf_together_decide_the_source_of_nova_data(tm
         ("[state]\nsource = sql\n", NOVA_CONF, "[state] source = sql: needs [state] connection, which is not set"),
     ],
 )
-def test_a_missing_connection_url_for_nova_data_is_a_configuration_error(tmp_path, ours, nova, said):
+def test_a_missing_url_for_nova_data_is_an_error(tmp_path, ours, nova, said):
+    """[state] source = conductor needs transport_url, and source = sql needs [state] connection."""
     with pytest.raises(ConfigError) as caught:
         state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert said in str(caught.value)

@@ -40,15 +40,19 @@ def expected(cell):
 
 @pytest.mark.parametrize("moment", [START, RELOAD])
 @pytest.mark.parametrize("file", [OURS, NOVAS])
-def test_an_optional_setting_with_an_empty_value_causes_a_notice(tmp_path, file, moment):
-    """Some options may be empty, and for them there is no notice."""
+def test_an_empty_option_causes_a_notice(tmp_path, file, moment):
+    """The agent warns about each option without a value.
+
+    Required options cause an error, and some options may be empty.
+    """
     table = cells_of_one_file(tmp_path, file, moment)
     assert {(cell.group, cell.option) for cell in table} == set(options_of(file))
     assert len(table) > 100
     assert [cell for cell in table if cell.outcome != expected(cell)] == []
 
 
-def test_the_notice_for_an_empty_option_names_the_file_and_the_option(tmp_path):
+def test_the_notice_about_an_empty_option_shows_the_file(tmp_path):
+    """The notice about an empty option shows the file and the option, and says that the default applies."""
     for file, name in ((OURS, "stocktake.conf"), (NOVAS, "nova.conf")):
         cell = cell_of(tmp_path, ("DEFAULT", "reserved_host_memory_mb"), file)
         assert cell.said == (
@@ -59,11 +63,13 @@ def test_the_notice_for_an_empty_option_names_the_file_and_the_option(tmp_path):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("key", KINDS, ids=".".join)
-def test_an_option_with_only_blanks_or_empty_quotes_is_treated_as_empty(tmp_path, key, way):
+def test_blanks_or_empty_quotes_count_as_empty(tmp_path, key, way):
+    """The agent reads an option with only blanks or empty quotes as an option without a value."""
     assert cell_of(tmp_path, key, OURS, way).outcome == "note"
 
 
-def test_a_comment_after_the_equals_sign_is_taken_as_the_value_of_the_option(tmp_path):
+def test_a_comment_after_the_equals_sign_is_a_value(tmp_path):
+    """In `host = # later`, the text `# later` is the value, and a notice says so. A number option causes an error."""
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = # later\n")
     with pytest.raises(ConfigError) as caught:
         load_checked([path])
@@ -76,7 +82,8 @@ def test_a_comment_after_the_equals_sign_is_taken_as_the_value_of_the_option(tmp
     assert f"{path}: {end}" in told
 
 
-def test_the_test_cases_in_this_file_cover_every_option_that_the_agent_loads(tmp_path):
+def test_these_tests_cover_every_option(tmp_path):
+    """Each option that the agent loads is in the list of options that this file tests with an empty value."""
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n")
     rows = {(row.group, row.option) for row in loaded.rows()}
     assert rows <= set(options_of(OURS))
@@ -84,7 +91,8 @@ def test_the_test_cases_in_this_file_cover_every_option_that_the_agent_loads(tmp
     assert taken <= set(options_of(NOVAS))
 
 
-def test_an_empty_option_does_not_override_the_value_of_an_earlier_file(tmp_path):
+def test_an_empty_option_keeps_the_value_of_an_earlier_file(tmp_path):
+    """An option that is empty in the last file keeps the value that an earlier file or nova.conf sets."""
     first = write(tmp_path, "a.conf", ALONE + "[agent]\nconfirm_audits = 5\n")
     last = write(tmp_path, "b.conf", "[agent]\nconfirm_audits =\n")
     loaded = load([first, last])
@@ -97,26 +105,30 @@ def test_an_empty_option_does_not_override_the_value_of_an_earlier_file(tmp_path
     assert beside.origin("DEFAULT", "reserved_host_memory_mb") == str(tmp_path / "nova.conf")
 
 
-def test_an_empty_option_does_not_override_an_earlier_value_in_the_same_file(tmp_path):
+def test_an_empty_option_keeps_an_earlier_value(tmp_path):
+    """A line `confirm_audits =` does not override an earlier `confirm_audits = 4` in the same file."""
     loaded = load_ours(tmp_path, ALONE + "[agent]\nconfirm_audits =\nconfirm_audits = 4\nconfirm_audits =\n")
     assert loaded.value("agent", "confirm_audits") == 4
 
 
-def test_a_cpu_model_is_read_from_either_option_name_if_the_other_is_empty(tmp_path):
+def test_one_of_the_two_cpu_model_options_may_be_empty(tmp_path):
+    """If cpu_models or its old name cpu_model is empty, the agent reads the one with a value."""
     loaded = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models = Nehalem\ncpu_model =\n")
     assert loaded.listed("libvirt", "cpu_models") == ("Nehalem",)
     reversed_names = load_ours(tmp_path, ALONE + "[libvirt]\ncpu_mode = custom\ncpu_models =\ncpu_model = Nehalem\n")
     assert reversed_names.listed("libvirt", "cpu_models") == ("Nehalem",)
 
 
-def test_an_empty_auth_type_does_not_override_the_value_of_nova_conf(tmp_path):
+def test_an_empty_auth_type_keeps_the_value_of_nova_conf(tmp_path):
+    """An empty auth_type or password in stocktake.conf does not override the value from nova.conf."""
     loaded = load_beside_nova(tmp_path, "[state]\nsource = none\n[placement]\nauth_type =\npassword =\n")
     assert check(loaded) == ()
     assert loaded.value("placement", "auth_type") == "password"
     assert loaded.value("placement", "password") == "pla$cement"
 
 
-def test_an_unknown_option_is_rejected_even_if_its_value_is_empty(tmp_path):
+def test_an_unknown_empty_option_is_rejected(tmp_path):
+    """A misspelt option is an error even if its value is empty."""
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nrol =\n")
     with pytest.raises(ConfigError, match=r"unknown option \[agent\] rol: the nearest name is role"):
         load_checked([path])
@@ -135,7 +147,8 @@ def test_an_empty_item_in_a_list_of_numbers_is_ignored(tmp_path):
         ("[compute]\nprovider_config_location =\n", lambda settings: settings.provider_entries),
     ],
 )
-def test_an_empty_option_causes_no_notice_if_an_empty_value_is_allowed(tmp_path, text, read):
+def test_an_option_that_may_be_empty_causes_no_notice(tmp_path, text, read):
+    """[heal] codes, for example, may be empty: the agent reads an empty list and prints no notice."""
     loaded = load_ours(tmp_path, ALONE.replace("provider_config_location = /nonexistent", "") + text)
     assert check(loaded) == ()
     assert read(settings_from(loaded)) == ()

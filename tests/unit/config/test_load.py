@@ -14,8 +14,8 @@ def problems_of(*arguments):
     return caught.value.problems
 
 
-def test_the_agent_can_tell_which_config_file_set_an_option(tmp_path):
-    """The origin of an option that no file sets is "default"."""
+def test_the_agent_knows_which_file_set_an_option(tmp_path):
+    """The agent records the file of each option; for an option that no file sets, it records `default`."""
     loaded = load_ours(tmp_path, ALONE + "[DEFAULT]\nreserved_host_disk_mb = 1025\n")
     assert loaded.value("DEFAULT", "reserved_host_disk_mb") == 1025
     assert loaded.origin("DEFAULT", "reserved_host_disk_mb") == str(tmp_path / "stocktake.conf")
@@ -23,18 +23,21 @@ def test_the_agent_can_tell_which_config_file_set_an_option(tmp_path):
     assert loaded.origin("DEFAULT", "reserved_host_memory_mb") == "default"
 
 
-def test_the_compute_host_name_defaults_to_the_host_name_of_the_machine(tmp_path):
+def test_host_defaults_to_the_name_of_the_machine(tmp_path):
+    """If [DEFAULT] host is not set, the agent uses the machine's host name."""
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nhost = other\n").value("DEFAULT", "host") == "other"
 
 
-def test_my_ip_defaults_to_an_ipv4_address_of_the_machine_or_stays_unset(tmp_path):
+def test_my_ip_defaults_to_an_address_of_the_machine(tmp_path):
+    """If my_ip is not set, the agent uses an IPv4 address of the machine, or none if it finds none."""
     found = load_ours(tmp_path, ALONE).value("DEFAULT", "my_ip")
     assert found is None or ipaddress.ip_address(found).version == 4
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nmy_ip = 192.0.2.9\n").value("DEFAULT", "my_ip") == "192.0.2.9"
 
 
-def test_the_values_of_a_repeatable_option_are_collected_from_all_files(tmp_path):
+def test_a_repeated_option_collects_all_its_values(tmp_path):
+    """The agent collects the entries of reserved_huge_pages from all its configuration files."""
     first = write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nreserved_huge_pages = one\nreserved_huge_pages = two\n")
     second = write(tmp_path, "b.conf", "[DEFAULT]\nreserved_huge_pages = three\nreserved_huge_pages =\n")
     loaded = load([first, second])
@@ -43,7 +46,8 @@ def test_the_values_of_a_repeatable_option_are_collected_from_all_files(tmp_path
     assert rows["reserved_huge_pages"] == "one,two,three"
 
 
-def test_later_config_files_override_earlier_files_and_a_config_folder_wins(tmp_path):
+def test_later_config_files_override_earlier_ones(tmp_path):
+    """A later file overrides an earlier one, and files in a configuration folder override all of them."""
     folder = tmp_path / "conf.d"
     folder.mkdir()
     first = write(tmp_path, "a.conf", ALONE + "[lvm]\ndeadline = 1\n[DEFAULT]\nhost = first\n")
@@ -69,13 +73,15 @@ def test_environment_variables_do_not_set_options(tmp_path, monkeypatch):
     assert load_ours(tmp_path, ALONE).value("DEFAULT", "host") == socket.gethostname()
 
 
-def test_a_missing_config_file_or_folder_is_reported_with_its_path(tmp_path):
+def test_a_missing_config_file_is_reported_with_its_path(tmp_path):
+    """A configuration file or folder that does not exist is an error that shows the path."""
     path = str(tmp_path / "nowhere.conf")
     assert problems_of([path]) == (f"{path}: there is no such file",)
     assert problems_of([], [path]) == (f"{path}: there is no such folder",)
 
 
-def test_the_error_for_an_unparsable_line_has_the_line_number_but_not_the_text(tmp_path):
+def test_an_unparsable_line_is_reported_by_its_number(tmp_path):
+    """The error shows the number of the line and not its text, because the line may contain a password."""
     path = write(tmp_path, "bad.conf", "[placement]\npassword hunter2\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: line 2 cannot be parsed")
@@ -89,13 +95,14 @@ def test_a_config_file_that_is_not_utf8_is_rejected(tmp_path):
     assert problem.startswith(f"{path}: not UTF-8 text")
 
 
-def test_a_config_path_that_is_a_folder_is_reported_as_unreadable(tmp_path):
+def test_a_folder_in_place_of_a_config_file_is_rejected(tmp_path):
     path = tmp_path / "folder.conf"
     path.mkdir()
     assert problems_of([str(path)]) == (f"{path}: cannot be read: Is a directory",)
 
 
-def test_all_malformed_option_values_are_reported_in_one_error(tmp_path):
+def test_all_malformed_values_are_in_one_error(tmp_path):
+    """The agent reports all option values that cannot be parsed in one error, each with its file."""
     path = write(
         tmp_path,
         "stocktake.conf",
@@ -117,20 +124,22 @@ def test_all_malformed_option_values_are_reported_in_one_error(tmp_path):
     assert all(problem.startswith(f"{path}: ") for problem in found)
 
 
-def test_the_error_about_an_invalid_secret_option_does_not_show_its_value(tmp_path):
+def test_an_error_does_not_show_a_secret_value(tmp_path):
+    """The error about an invalid [state] connection shows `***` in place of the value."""
     path = write(tmp_path, "stocktake.conf", ALONE + "[state]\nconnection = sqlite:///hunter2$nothing\n")
     assert problems_of([path]) == (f"{path}: [state] connection = ***: not a valid value",)
 
 
 def test_an_unknown_auth_plugin_is_rejected(tmp_path):
+    """The error about an unknown [placement] auth_type lists the auth plugins that are installed."""
     path = write(tmp_path, "stocktake.conf", "[agent]\nnova_conf=\n[placement]\nauth_type = noauth\nusername = me\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: [placement] auth_type = noauth: no such auth plugin; installed plugins: ")
     assert "admin_token" in problem
 
 
-def test_auth_options_are_read_from_the_section_that_auth_section_names(tmp_path):
-    """`[placement] auth_section` names the section."""
+def test_auth_options_are_read_from_auth_section(tmp_path):
+    """With [placement] auth_section = cloud, the agent reads auth_type and password from [cloud]."""
     text = "[agent]\nnova_conf=\n[placement]\nauth_section = cloud\n[cloud]\nauth_type = http_basic\npassword = p\n"
     loaded = load_ours(tmp_path, text)
     assert loaded.value("cloud", "auth_type") == "http_basic"
@@ -156,7 +165,8 @@ def test_auth_options_are_read_from_the_section_that_auth_section_names(tmp_path
         ("[DEFAULT]\nconfig_file = /x\n", "unknown option [DEFAULT] config_file"),
     ],
 )
-def test_an_unknown_option_or_group_is_rejected_with_a_hint(tmp_path, text, said):
+def test_an_unknown_option_is_rejected_with_a_hint(tmp_path, text, said):
+    """The error about an unknown option or group hints at the nearest name or the right group, if there is one."""
     alone = ALONE.replace("auth_type = none", "auth_type = password\nauth_url = http://k")
     path = write(tmp_path, "stocktake.conf", alone + text)
     (problem,) = problems_of([path])
@@ -164,13 +174,15 @@ def test_an_unknown_option_or_group_is_rejected_with_a_hint(tmp_path, text, said
     assert said in problem
 
 
-def test_an_unknown_configuration_group_is_rejected_even_if_the_group_is_empty(tmp_path):
+def test_an_unknown_empty_group_is_rejected(tmp_path):
+    """A misspelt group such as [heall] is an error even if it contains no option."""
     path = write(tmp_path, "stocktake.conf", ALONE + "[heall]\n")
     (problem,) = problems_of([path])
     assert problem.startswith(f"{path}: unknown group [heall]")
 
 
-def test_the_configuration_listing_shows_every_option_and_masks_secrets(tmp_path):
+def test_the_listing_shows_all_options_and_masks_secrets(tmp_path):
+    """The configuration listing shows each option with its value, and `***` in place of a password."""
     text = ALONE.replace("auth_type = none", "auth_type = password\npassword = hunter2\nauth_url = http://k")
     loaded = load_ours(tmp_path, text + "[state]\nconnection = mysql+pymysql://u:hunter2@db/cell\n")
     rows = {(row.group, row.option): row for row in loaded.rows()}
@@ -184,6 +196,7 @@ def test_the_configuration_listing_shows_every_option_and_masks_secrets(tmp_path
 
 
 def test_an_invalid_url_is_reported_without_its_password(tmp_path):
+    """The error about an invalid endpoint_override shows the URL with `***` in place of user and password."""
     text = ALONE.replace(
         "endpoint_override = http://127.0.0.1:8778", "endpoint_override = http://joe:hunter2@$nothing/x"
     )
@@ -192,7 +205,8 @@ def test_an_invalid_url_is_reported_without_its_password(tmp_path):
     assert "hunter2" not in problem
 
 
-def test_loading_the_configuration_does_not_change_the_cfg_conf_of_oslo_config(tmp_path):
+def test_loading_does_not_change_the_global_cfg_conf(tmp_path):
+    """When the agent loads its configuration, oslo.config's global `cfg.CONF` stays as it was."""
     from oslo_config import cfg
 
     before = set(cfg.CONF)
@@ -200,7 +214,8 @@ def test_loading_the_configuration_does_not_change_the_cfg_conf_of_oslo_config(t
     assert set(cfg.CONF) == before
 
 
-def test_the_placement_client_has_a_timeout_of_10_s_and_retries_twice(tmp_path):
+def test_placement_requests_have_a_10_s_timeout(tmp_path):
+    """By default, a request to Placement has a timeout of 10 s and is retried twice."""
     from agent.placement.http.access import client_from_conf
 
     loaded = load_ours(tmp_path, ALONE)
@@ -209,7 +224,8 @@ def test_the_placement_client_has_a_timeout_of_10_s_and_retries_twice(tmp_path):
     assert loaded.value("placement", "connect_retries") == loaded.value("placement", "status_code_retries") == 2
 
 
-def test_the_error_for_the_unknown_option_lock_path_suggests_state_dir(tmp_path):
+def test_a_lock_path_option_is_rejected_with_a_hint(tmp_path):
+    """The agent has no option lock_path, and its error advises to set [agent] state_dir."""
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
     assert problem.endswith(
         "unknown option [DEFAULT] lock_path: set [agent] state_dir instead; the agent's lock file is in that folder"

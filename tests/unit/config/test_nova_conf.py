@@ -13,7 +13,8 @@ from tests.rigs.configs import ALONE, NOVA_CONF, load_beside_nova, load_ours, wr
 ASKED = "[state]\nsource = none\n"
 
 
-def test_the_agent_takes_its_settings_from_options_in_nova_conf(tmp_path):
+def test_the_agent_takes_its_settings_from_nova_conf(tmp_path):
+    """The agent reads the host name, CPU sets, ratios and Placement's login from nova.conf."""
     loaded = load_beside_nova(tmp_path, ASKED)
     settings = settings_from(loaded)
     assert check(loaded) == ()
@@ -28,7 +29,8 @@ def test_the_agent_takes_its_settings_from_options_in_nova_conf(tmp_path):
     assert loaded.origin("placement", "auth_url") == str(tmp_path / "nova.conf")
 
 
-def test_options_in_stocktake_conf_override_those_in_nova_conf(tmp_path):
+def test_stocktake_conf_overrides_nova_conf(tmp_path):
+    """An option that stocktake.conf and nova.conf both set has the value from stocktake.conf."""
     loaded = load_beside_nova(
         tmp_path, ASKED + "[DEFAULT]\nreserved_host_memory_mb = 1\n[placement]\nusername = stocktake\n"
     )
@@ -41,14 +43,16 @@ def test_options_in_stocktake_conf_override_those_in_nova_conf(tmp_path):
 @pytest.mark.parametrize(
     ("option", "value"), [("debug", False), ("log_file", None), ("graceful_shutdown_timeout", 60), ("use_json", False)]
 )
-def test_logging_and_shutdown_options_in_nova_conf_are_ignored(tmp_path, option, value):
+def test_logging_options_in_nova_conf_are_ignored(tmp_path, option, value):
+    """The agent ignores nova.conf's options for logging and shutdown, such as debug and log_file."""
     nova = NOVA_CONF.replace("[DEFAULT]\n", "[DEFAULT]\nuse_json = true\n")
     loaded = load_beside_nova(tmp_path, ASKED, nova)
     assert loaded.value("DEFAULT", option) == value
     assert loaded.origin("DEFAULT", option) == "default"
 
 
-def test_options_that_only_the_agent_has_are_ignored_in_nova_conf(tmp_path):
+def test_agent_options_in_nova_conf_are_ignored(tmp_path):
+    """Options that only the agent has, such as [agent] role, have no effect in nova.conf."""
     nova = (
         NOVA_CONF + "consumer_reads = 99\n[agent]\nrole = observer\n[lvm]\nvolume_groups = x\n[state]\nsource = sql\n"
     )
@@ -59,7 +63,8 @@ def test_options_that_only_the_agent_has_are_ignored_in_nova_conf(tmp_path):
     assert loaded.value("state", "source") == "none"
 
 
-def test_instances_path_defaults_to_the_folder_instances_in_the_nova_state_path(tmp_path):
+def test_instances_path_defaults_to_the_nova_state_path(tmp_path):
+    """If instances_path is not set, the agent uses the folder `instances` in nova's state_path."""
     loaded = load_beside_nova(tmp_path, ASKED)
     assert settings_from(loaded).instances_path == "/srv/nova/instances"
     assert loaded.origin("DEFAULT", "instances_path") == str(tmp_path / "nova.conf")
@@ -71,7 +76,8 @@ def test_instances_path_defaults_to_the_folder_instances_in_the_nova_state_path(
     assert settings_from(load_beside_nova(tmp_path, ASKED, without)).instances_path == "/var/lib/nova/instances"
 
 
-def test_values_in_nova_conf_may_refer_to_options_unknown_to_the_agent(tmp_path):
+def test_nova_conf_values_may_refer_to_unknown_options(tmp_path):
+    """A reference such as `$my_ip` or `$glance.api_servers` in nova.conf is replaced by that option's value."""
     nova = NOVA_CONF.replace("host = compute-17", "host = node-$my_ip").replace(
         "auth_url = http://192.0.2.5/identity", "auth_url = $glance.api_servers/identity"
     )
@@ -84,18 +90,20 @@ def test_values_in_nova_conf_may_refer_to_options_unknown_to_the_agent(tmp_path)
     ("written", "meant"),
     [("pla$$cement", "pla$cement"), (r"pla\$cement", "pla$cement"), ("$$host", "$host"), ("a%sb", "a%sb")],
 )
-def test_an_escaped_dollar_sign_in_a_password_is_read_as_a_dollar_sign(tmp_path, written, meant):
+def test_an_escaped_dollar_sign_is_a_dollar_sign(tmp_path, written, meant):
+    """In a password in nova.conf, `$$` means a single dollar sign."""
     nova = NOVA_CONF.replace("pla$$cement", written)
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == meant
 
 
-def test_a_backslash_before_an_escaped_dollar_sign_is_part_of_the_value(tmp_path):
+def test_a_backslash_before_an_escaped_dollar_sign_remains(tmp_path):
     # In a file \\$ is a backslash and an escaped dollar.
     nova = NOVA_CONF.replace("pla$$cement", r"a\\$host")
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"
 
 
-def test_an_invalid_reference_in_nova_conf_is_reported_with_the_file_name(tmp_path):
+def test_an_invalid_reference_in_nova_conf_is_rejected(tmp_path):
+    """A reference to an option that does not exist is an error, which shows nova.conf and the option."""
     nova = NOVA_CONF.replace("host = compute-17", "host = $hostname_of_nobody")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)
@@ -103,7 +111,8 @@ def test_an_invalid_reference_in_nova_conf_is_reported_with_the_file_name(tmp_pa
     assert problem.startswith(f"{tmp_path}/nova.conf: [DEFAULT] host = $hostname_of_nobody: ")
 
 
-def test_a_malformed_nova_conf_value_is_an_error_only_if_nothing_overrides_it(tmp_path):
+def test_an_overridden_malformed_value_is_no_error(tmp_path):
+    """A value in nova.conf that cannot be parsed is an error unless stocktake.conf sets the option."""
     nova = NOVA_CONF.replace("reserved_host_memory_mb = 4096", "reserved_host_memory_mb = 4G")
     with pytest.raises(ConfigError) as caught:
         load_beside_nova(tmp_path, ASKED, nova)
@@ -113,7 +122,8 @@ def test_a_malformed_nova_conf_value_is_an_error_only_if_nothing_overrides_it(tm
     assert loaded.value("DEFAULT", "reserved_host_memory_mb") == 1
 
 
-def test_a_later_nova_conf_file_overrides_an_earlier_file(tmp_path):
+def test_a_later_nova_conf_file_overrides_an_earlier_one(tmp_path):
+    """If [agent] nova_conf lists two files, an option in the second file overrides the first."""
     # Debian puts nova-compute's own options into a second file.
     first = write(tmp_path, "nova.conf", NOVA_CONF)
     second = write(tmp_path, "nova-compute.conf", "[libvirt]\nvirt_type = lxc\n")
@@ -130,7 +140,8 @@ def test_a_missing_nova_conf_file_is_rejected(tmp_path):
     assert caught.value.problems == (f"{path}: [agent] nova_conf = {tmp_path}/absent.conf: there is no such file",)
 
 
-def test_the_compute_id_file_is_searched_in_the_folders_of_the_config_files(tmp_path):
+def test_compute_id_is_searched_beside_the_config_files(tmp_path):
+    """The agent looks for nova's file compute_id in the folders of its configuration files and of nova.conf."""
     folder = tmp_path / "nova"
     folder.mkdir()
     nova = write(folder, "nova.conf", NOVA_CONF)

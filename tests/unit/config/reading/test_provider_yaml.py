@@ -67,7 +67,8 @@ def bomb(levels, begin="[x]", again="[{}]"):
 
 @pytest.mark.parametrize("levels", [5, 7, 60])
 @pytest.mark.parametrize("form", [{}, {"begin": "{x: 1}", "again": "{{<<: [{}]}}"}])
-def test_exponentially_growing_yaml_aliases_are_rejected_quickly(tmp_path, levels, form):
+def test_exponential_yaml_aliases_are_rejected_quickly(tmp_path, levels, form):
+    """A provider.yaml with YAML aliases that grow exponentially is rejected within seconds."""
     began = time.process_time()
     (problem,) = refused(tmp_path, bomb(levels, **form))
     assert problem.startswith("site.yaml: the file has ")
@@ -76,14 +77,14 @@ def test_exponentially_growing_yaml_aliases_are_rejected_quickly(tmp_path, level
     assert time.process_time() - began < 5
 
 
-def test_a_yaml_alias_that_two_providers_share_is_accepted(tmp_path):
+def test_two_providers_may_share_a_yaml_alias(tmp_path):
     shared = GOOD.replace("        - CUSTOM_T\n", "        &more [CUSTOM_T]\n").replace("[CUSTOM_U, CUSTOM_V]", "*more")
     entries = read(tmp_path, site=shared).entries
     assert [entry.traits for entry in entries] == [frozenset({"CUSTOM_T"})] * 2
 
 
-def test_a_provider_file_with_a_thousand_providers_is_accepted(tmp_path):
-    """A file of 145 kB is accepted."""
+def test_a_file_with_a_thousand_providers_is_accepted(tmp_path):
+    """A provider.yaml of about 145 kB with 1000 providers is read completely."""
     provider = (
         "- identification: {{name: p{}}}\n  inventories: {{additional: [{{CUSTOM_A: {{total: 9, reserved: 2}}}}]}}\n"
     )
@@ -91,7 +92,8 @@ def test_a_provider_file_with_a_thousand_providers_is_accepted(tmp_path):
     assert len(read(tmp_path, site=text).entries) == 1000
 
 
-def test_a_provider_file_of_more_than_262144_characters_is_rejected(tmp_path):
+def test_a_provider_file_above_the_size_limit_is_rejected(tmp_path):
+    """A provider.yaml of more than 262144 characters is rejected; the error advises to split it."""
     (problem,) = refused(tmp_path, GOOD + "# x\n" * 250_000)
     assert problem == "site.yaml: the file is longer than 262144 characters: split it into several files"
 
@@ -101,7 +103,8 @@ def test_a_self_referencing_yaml_alias_is_rejected(tmp_path):
     assert problem == "site.yaml:1: not valid YAML: the file cannot be parsed"
 
 
-def test_inventory_fields_that_a_provider_file_omits_get_the_placement_defaults(tmp_path):
+def test_omitted_inventory_fields_get_placement_defaults(tmp_path):
+    """Fields that an inventory in provider.yaml omits, such as max_unit, get the default values of Placement."""
     found = read(tmp_path, site=GOOD)
     assert found == ProviderFiles(
         entries=(
@@ -128,17 +131,19 @@ def test_inventory_fields_that_a_provider_file_omits_get_the_placement_defaults(
     )
 
 
-def test_a_provider_folder_may_be_missing_or_lack_yaml_files(tmp_path):
+def test_a_provider_folder_may_be_missing_or_empty(tmp_path):
+    """A missing provider_config_location folder, or one without YAML files, gives no providers and no error."""
     (tmp_path / "README").write_text("not a provider file")
     assert read_provider_files(str(tmp_path)) == read_provider_files(str(tmp_path / "absent")) == ProviderFiles()
 
 
-def test_provider_files_are_read_in_the_order_of_their_file_names(tmp_path):
+def test_provider_files_are_read_in_name_order(tmp_path):
     found = read(tmp_path, b=one("traits: {additional: [CUSTOM_B]}").replace("gpu", "b"), a=GOOD)
     assert [entry.uuid or entry.name for entry in found.entries] == [COMPUTE_NODE, UUID, "b"]
 
 
-def test_s133_a_newer_minor_schema_version_causes_a_notice(tmp_path):
+def test_s133_a_newer_minor_schema_causes_a_notice(tmp_path):
+    """A provider.yaml with schema_version 1.9 is read; the agent's notice says that it ignores new parts."""
     found = read(tmp_path, site=GOOD.replace("'1.0'", "'1.9'"))
     assert len(found.entries) == 2
     assert found.notices == (
@@ -146,7 +151,8 @@ def test_s133_a_newer_minor_schema_version_causes_a_notice(tmp_path):
     )
 
 
-def test_s134_a_notice_names_a_provider_entry_that_adds_nothing(tmp_path):
+def test_s134_an_entry_that_adds_nothing_causes_a_notice(tmp_path):
+    """The notice shows the file and line of a provider.yaml entry that adds no inventory and no trait."""
     found = read(tmp_path, site=one("traits: {additional: []}"))
     assert found.entries == ()
     assert found.notices == (f"{tmp_path}/site.yaml:3: no effect: the entry for gpu adds no inventory and no trait",)
@@ -225,25 +231,28 @@ REFUSALS = {
 
 
 @pytest.mark.parametrize(("text", "expected"), REFUSALS.values(), ids=REFUSALS.keys())
-def test_the_error_for_an_invalid_provider_file_names_the_file_and_the_line(tmp_path, text, expected):
+def test_an_invalid_provider_file_is_rejected(tmp_path, text, expected):
+    """The error about an invalid provider.yaml shows the file, the line and what is wrong."""
     found = refused(tmp_path, text)
     assert len(found) == len(expected)
     assert all(problem.startswith(start) for problem, start in zip(found, expected, strict=True)), found
 
 
-def test_a_named_pipe_as_a_provider_file_is_rejected_without_blocking(tmp_path):
+def test_a_named_pipe_as_provider_file_is_rejected(tmp_path):
+    """The agent does not wait on a named pipe `site.yaml` in the folder of provider files; it reports an error."""
     os.mkfifo(tmp_path / "site.yaml")
     with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: not a regular file"):
         read_provider_files(str(tmp_path))
 
 
-def test_problems_in_several_provider_files_are_reported_in_one_error(tmp_path):
+def test_problems_of_all_provider_files_are_in_one_error(tmp_path):
     with pytest.raises(ConfigError) as caught:
         read(tmp_path, a="meta: [", b="meta: {schema_version: '3.0'}", c=GOOD)
     assert len(caught.value.problems) == 2
 
 
-def test_the_error_for_an_unreadable_provider_file_names_the_file(tmp_path):
+def test_an_unreadable_provider_file_is_rejected(tmp_path):
+    """If `site.yaml` is a folder, the error shows its path and says that it cannot be read."""
     (tmp_path / "site.yaml").mkdir()
     with pytest.raises(ConfigError, match=r"site\.yaml: cannot be read: Is a directory"):
         read_provider_files(str(tmp_path))
@@ -252,7 +261,8 @@ def test_the_error_for_an_unreadable_provider_file_names_the_file(tmp_path):
 @given(
     st.one_of(st.text(max_size=200), st.builds(lambda a, b: GOOD[:a] + b + GOOD[a:], st.integers(0, 500), st.text()))
 )
-def test_random_text_in_a_provider_file_raises_no_error_except_configerror(tmp_path_factory, text):
+def test_a_random_provider_file_is_read_or_rejected(tmp_path_factory, text):
+    """Random text in a provider.yaml is read or rejected with ConfigError; no other exception occurs."""
     folder = tmp_path_factory.mktemp("providers")
     (folder / "site.yaml").write_bytes(text.encode("utf-8", "surrogatepass"))
     try:

@@ -15,7 +15,8 @@ def test_swtpm_is_disabled_by_default(tmp_path):
     assert tpm(loaded_with(tmp_path, "")) == Tpm(enabled=False, secret_security=("user", "host", "deployment"))
 
 
-def test_the_configured_security_modes_of_tpm_secrets_are_read(tmp_path):
+def test_configured_tpm_security_modes_are_read(tmp_path):
+    """The agent reads supported_tpm_secret_security, the allowed ways to protect the secret of a guest's TPM."""
     text = "swtpm_enabled = true\nsupported_tpm_secret_security = host"
     assert tpm(loaded_with(tmp_path, text)) == Tpm(enabled=True, secret_security=("host",))
 
@@ -31,7 +32,8 @@ def test_swtpm_requires_virt_type_kvm_or_qemu(tmp_path, kind):
     )
 
 
-def test_an_unknown_value_of_supported_tpm_secret_security_is_rejected(tmp_path):
+def test_an_unknown_tpm_security_mode_is_rejected(tmp_path):
+    """The option supported_tpm_secret_security accepts only nova's values; `nobody` is rejected."""
     path = write(tmp_path, "stocktake.conf", f"{ALONE}[libvirt]\nsupported_tpm_secret_security = user,nobody\n")
     with pytest.raises(ConfigError) as caught:
         tpm(load([path]))
