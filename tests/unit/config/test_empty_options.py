@@ -135,6 +135,7 @@ def test_an_unknown_empty_option_is_rejected(tmp_path):
 
 
 def test_an_empty_item_in_a_list_of_numbers_is_ignored(tmp_path):
+    """The agent reads `numa_nodes = 0,,1,` as the cells 0 and 1."""
     loaded = load_ours(tmp_path, ALONE + "[neutron_tunnel]\nnuma_nodes = 0,,1,\n")
     assert settings_from(loaded).networks.tunnel == (0, 1)
 

@@ -34,7 +34,7 @@ def test_one_time_use_is_rejected_without_pci_reporting():
     assert reported(used_once) == ()
 
 
-def test_a_device_spec_with_an_invalid_trait_is_reported():
+def test_an_invalid_class_or_trait_in_device_spec_is_reported():
     """The agent reports a resource class or trait in device_spec that Placement would refuse."""
     assert reported(one(resource_class="a" * 248), one(traits="x" * 248), one(traits="HW_NIC_SRIOV,,x")) == ()
     for bad in (one(resource_class="a" * 249), one(resource_class="custom_a-b"), one(traits="CUSTOM_")):

@@ -78,5 +78,5 @@ def test_the_ceph_access_is_read_from_libvirt_options(tmp_path):
 
 
 def test_an_unconfigured_source_has_no_address(tmp_path):
-    """Without a broker, a database or Ceph in the options, the agent shows only the URL of Placement."""
+    """Without a broker, a database or Ceph in its options, the agent shows only the URLs of Placement and libvirt."""
     assert access_of(tmp_path, "") == SourceAccess(placement_url="http://127.0.0.1:8778")
