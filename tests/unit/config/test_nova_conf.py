@@ -91,7 +91,7 @@ def test_nova_conf_values_may_refer_to_unknown_options(tmp_path):
     [("pla$$cement", "pla$cement"), (r"pla\$cement", "pla$cement"), ("$$host", "$host"), ("a%sb", "a%sb")],
 )
 def test_an_escaped_dollar_sign_is_a_dollar_sign(tmp_path, written, meant):
-    """In a password in nova.conf, `$$` means a single dollar sign."""
+    """In a password in nova.conf, `$$`, or a dollar sign after a backslash, means a single dollar sign."""
     nova = NOVA_CONF.replace("pla$$cement", written)
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == meant
 

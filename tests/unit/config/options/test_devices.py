@@ -130,7 +130,7 @@ def test_a_non_pci_mdev_device_must_exist_in_sysfs(tmp_path):
 
 @pytest.mark.parametrize("address", ["0000:01:00", "01:00.0", "0000:01:00.00", "0000:0g:00.0", "0000_01_00_0"])
 def test_a_malformed_mdev_device_address_is_rejected(tmp_path, address):
-    """Each address in device_addresses must be a PCI address such as `0000:01:00.0`."""
+    """The agent rejects an incomplete or misspelt PCI address in device_addresses, such as `01:00.0`."""
     loaded = loaded_with(tmp_path, f"[devices]\nenabled_mdev_types = a\n[mdev_a]\ndevice_addresses = {address}\n")
     (problem,) = host_problems(loaded)
     assert f"[mdev_a] device_addresses = {address}: {address!r} is not a PCI address" in problem
