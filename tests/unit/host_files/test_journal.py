@@ -57,7 +57,8 @@ def journal(tmp_path) -> Journal:
     return FileJournal(str(tmp_path), now=Times(), new_id=Ids())
 
 
-def test_a_change_written_to_the_journal_is_read_back_with_its_outcome(journal):
+def test_a_change_in_the_journal_is_read_back_with_its_result(journal):
+    """The agent writes each change to its journal before it is made, and adds the result afterwards."""
     assert journal.read() == JournalContent()
     assert journal.begin(CHANGE) == "e1"
     assert journal.read().entries == (Entry(id="e1", at="2026-11-21T10:00:01.000Z", change=CHANGE),)
@@ -66,7 +67,8 @@ def test_a_change_written_to_the_journal_is_read_back_with_its_outcome(journal):
     assert (entry.result, entry.words, entry.ended_at) == (Result.DONE, "as planned", "2026-11-21T10:00:02.000Z")
 
 
-def test_a_journal_entry_names_the_user_and_the_program_of_its_change(tmp_path, monkeypatch):
+def test_a_journal_entry_shows_the_user_and_the_program(tmp_path, monkeypatch):
+    """A journal entry shows who made a change: the user behind sudo, the command, the host and the process id."""
     monkeypatch.setenv("SUDO_USER", "alice")
     journal = FileJournal(str(tmp_path), now=Times(), new_id=Ids(), actor=lambda: this_actor("stocktake heal"))
     journal.begin(CHANGE)
@@ -77,7 +79,8 @@ def test_a_journal_entry_names_the_user_and_the_program_of_its_change(tmp_path, 
 
 
 @pytest.mark.parametrize("actor", [None, 7, {}, {"user": "root"}, {**asdict(this_actor("x")), "login_uid": "many"}])
-def test_a_journal_entry_with_an_invalid_actor_is_read_without_the_actor(tmp_path, actor):
+def test_a_journal_entry_is_read_without_an_invalid_actor(tmp_path, actor):
+    """If the field actor of a journal entry is invalid, the agent reads the rest of the entry."""
     journal = FileJournal(str(tmp_path), now=Times(), new_id=Ids())
     journal.begin(CHANGE)
     path = tmp_path / "journal.jsonl"
@@ -86,20 +89,23 @@ def test_a_journal_entry_with_an_invalid_actor_is_read_without_the_actor(tmp_pat
     assert ([entry.actor for entry in read.entries], read.problems) == ([None], ())
 
 
-def test_the_journal_names_the_user_of_the_process_if_sudo_was_not_used(monkeypatch):
+def test_the_journal_shows_the_process_user_without_sudo(monkeypatch):
+    """If a command was started without sudo, the journal shows the user of the process."""
     monkeypatch.delenv("SUDO_USER", raising=False)
     actor = this_actor("stocktake undo")
     assert actor.words == f"{pwd.getpwuid(os.geteuid()).pw_name}, stocktake undo"
 
 
-def test_the_second_result_counts_if_a_journal_entry_has_two_results(journal):
+def test_the_last_of_two_results_in_the_journal_counts(journal):
+    """If a change in the journal has the result "unknown" and later "done", its result is "done"."""
     entry_id = journal.begin(CHANGE)
     journal.end(entry_id, Result.UNKNOWN, "no answer")
     journal.end(entry_id, Result.DONE, "it was done")
     assert [(e.result, e.words) for e in journal.read().entries] == [(Result.DONE, "it was done")]
 
 
-def test_a_refused_undo_does_not_mark_the_earlier_change_as_undone(journal):
+def test_a_refused_undo_does_not_count_as_an_undo(journal):
+    """If the undo of a change is refused, the journal does not show the change as undone."""
     first = journal.begin(CHANGE)
     refused = journal.begin(Change(kind="allocations", why="undo", before=1, after=2, undoes=first))
     journal.end(refused, Result.REFUSED, "no room")
@@ -107,7 +113,8 @@ def test_a_refused_undo_does_not_mark_the_earlier_change_as_undone(journal):
     assert [e.undone_by for e in journal.read().entries] == [(second,), (), ()]
 
 
-def test_the_journal_has_mode_0640_and_each_new_entry_is_synced_to_disk(journal, tmp_path, monkeypatch):
+def test_a_new_journal_entry_is_synced_to_disk(journal, tmp_path, monkeypatch):
+    """The first entry of the journal is synced to disk together with its folder, and the file has mode 0640."""
     synced = []
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(stat.S_ISDIR(os.fstat(fd).st_mode)), real(fd)))
@@ -116,7 +123,8 @@ def test_the_journal_has_mode_0640_and_each_new_entry_is_synced_to_disk(journal,
     assert stat.S_IMODE((tmp_path / "journal.jsonl").stat().st_mode) == 0o640
 
 
-def test_the_journal_file_is_never_changed_except_by_appended_lines(journal, tmp_path):
+def test_the_journal_only_grows(journal, tmp_path):
+    """The agent only appends lines to its journal, and never changes the lines that are there."""
     path = tmp_path / "journal.jsonl"
     contents = [b""]
     for step in (lambda: journal.begin(CHANGE), lambda: journal.end("e1", Result.DONE), lambda: journal.begin(CHANGE)):
@@ -136,7 +144,8 @@ def test_each_journal_line_has_a_schema_version(journal, tmp_path):
     ]
 
 
-def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(journal, tmp_path):
+def test_a_cut_off_journal_line_is_reported(journal, tmp_path):
+    """If a crash cut off the last journal line, the agent reports the line and still reads lines written later."""
     path = tmp_path / "journal.jsonl"
     journal.begin(CHANGE)
     journal.begin(CHANGE)
@@ -178,7 +187,8 @@ def test_a_cut_off_journal_line_is_reported_and_lines_written_later_are_read(jou
         ),
     ],
 )
-def test_an_invalid_journal_line_is_reported_and_all_other_lines_are_read(journal, tmp_path, line, problem):
+def test_an_invalid_journal_line_is_skipped_and_reported(journal, tmp_path, line, problem):
+    """If a journal line is invalid, the agent reports the line's number and the reason, and reads all other lines."""
     journal.begin(CHANGE)
     with open(tmp_path / "journal.jsonl", "ab") as file:
         file.write(line + b"\n")
@@ -187,7 +197,8 @@ def test_an_invalid_journal_line_is_reported_and_all_other_lines_are_read(journa
     assert ([e.id for e in found.entries], found.problems) == (["e1", "e2"], (f"line 2 is skipped: {problem}",))
 
 
-def test_a_journal_line_with_a_repeated_entry_id_is_ignored_and_reported(journal, tmp_path):
+def test_a_repeated_journal_line_is_ignored_and_reported(journal, tmp_path):
+    """If two lines of the journal contain the same change id, the second line is skipped and reported as a problem."""
     journal.begin(CHANGE)
     path = tmp_path / "journal.jsonl"
     path.write_bytes(path.read_bytes() * 2)
@@ -196,7 +207,8 @@ def test_a_journal_line_with_a_repeated_entry_id_is_ignored_and_reported(journal
 
 
 @pytest.mark.parametrize("make", ["folder", "pipe", "link"])
-def test_the_journal_refuses_to_write_to_a_folder_or_a_pipe_or_a_link(journal, tmp_path, make):
+def test_the_journal_is_written_only_to_a_regular_file(journal, tmp_path, make):
+    """If journal.jsonl is a folder, a pipe or a symbolic link, the agent raises an error and writes nothing."""
     path = tmp_path / "journal.jsonl"
     if make == "folder":
         path.mkdir()
@@ -220,7 +232,8 @@ def _lines(count: int) -> bytes:
 
 
 @given(cut=st.integers(0, len(_lines(4))))
-def test_every_complete_line_is_read_if_the_journal_is_cut_off_at_any_byte(cut):
+def test_complete_lines_of_a_cut_off_journal_are_read(cut):
+    """At whatever byte the journal is cut off, all complete lines are read, and an incomplete last line is reported."""
     content = _lines(4)[:cut]
     found = parsed(content)
     # A line that lacks only its line end is complete.
@@ -233,7 +246,8 @@ def test_every_complete_line_is_read_if_the_journal_is_cut_off_at_any_byte(cut):
 
 
 @given(where=st.integers(0, 8), noise=st.binary(max_size=60).filter(lambda b: b"\n" not in b))
-def test_all_journal_entries_are_read_even_if_random_bytes_are_between_lines(where, noise):
+def test_random_bytes_between_journal_lines_do_no_harm(where, noise):
+    """If a line of random bytes is inserted anywhere in the journal, all entries are still read."""
     lines = _lines(4).splitlines(keepends=True)
     content = b"".join((*lines[:where], noise + b"\n", *lines[where:]))
     assert [(e.id, e.result) for e in parsed(content).entries] == [(f"e{n}", Result.DONE) for n in range(4)]
@@ -241,7 +255,8 @@ def test_all_journal_entries_are_read_even_if_random_bytes_are_between_lines(whe
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300))
-def test_a_new_journal_entry_is_readable_whatever_bytes_the_file_had_before(tmp_path, content):
+def test_a_new_entry_is_readable_in_a_damaged_journal(tmp_path, content):
+    """Whatever bytes the journal file contains, a new entry is appended and can be read, and the old bytes are kept."""
     path = tmp_path / "journal.jsonl"
     path.write_bytes(content)
     path.chmod(0o600)
@@ -260,7 +275,8 @@ ANY_JSON = st.recursive(
 
 @settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
-def test_an_invalid_json_line_does_not_hide_the_other_journal_entries(tmp_path_factory, data):
+def test_a_strange_json_line_hides_no_journal_entry(tmp_path_factory, data):
+    """If a line with any JSON value is inserted anywhere in the journal, the real entries are still read."""
     journal = FileJournal(str(tmp_path_factory.mktemp("journal")), now=Times(), new_id=Ids())
     journal.end(journal.begin(CHANGE), Result.DONE)
     with open(journal.path, "rb") as file:

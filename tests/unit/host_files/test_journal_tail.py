@@ -18,14 +18,16 @@ def test_a_missing_journal_counts_as_an_empty_journal(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_a_change_before_the_daemon_start_is_counted_only_if_it_never_finished(tmp_path):
+def test_finished_changes_before_the_start_are_not_counted(tmp_path):
+    """When the daemon starts, it counts an earlier change in the journal only if the change has no result yet."""
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
     assert JournalTail(str(tmp_path)).read() == JournalCounts(open_entries=1)
 
 
-def test_each_journal_entry_after_the_daemon_start_is_counted_once(tmp_path):
+def test_each_new_journal_entry_is_counted_once(tmp_path):
+    """The daemon counts the changes that are added to the journal while it runs, by code and result."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     first = written.begin(CHANGE)
@@ -39,7 +41,8 @@ def test_each_journal_entry_after_the_daemon_start_is_counted_once(tmp_path):
     assert tail.read() == JournalCounts()
 
 
-def test_a_new_journal_entry_is_counted_even_if_earlier_lines_are_damaged(tmp_path):
+def test_a_new_entry_is_counted_after_damaged_journal_lines(tmp_path):
+    """If the journal is replaced by a file with damaged lines, the daemon still counts an entry that is added later."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     tail.read()
@@ -51,7 +54,8 @@ def test_a_new_journal_entry_is_counted_even_if_earlier_lines_are_damaged(tmp_pa
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_a_journal_line_with_too_deeply_nested_json_is_skipped(tmp_path):
+def test_a_too_deeply_nested_journal_line_is_skipped(tmp_path):
+    """The daemon skips a journal line with 200,000 nested brackets and counts the entry after it."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     with (tmp_path / "journal.jsonl").open("wb") as file:
@@ -60,7 +64,11 @@ def test_a_journal_line_with_too_deeply_nested_json_is_skipped(tmp_path):
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_changes_are_not_counted_twice_if_a_backup_replaces_the_journal(tmp_path):
+def test_changes_are_not_counted_twice_after_a_restore(tmp_path):
+    """If a backup replaces the journal file, the daemon does not count the old changes again.
+
+    New changes are counted.
+    """
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -74,7 +82,8 @@ def test_changes_are_not_counted_twice_if_a_backup_replaces_the_journal(tmp_path
     assert tail.read().new_changes == (("allocation-leaked", "done", 1),)
 
 
-def test_changes_are_not_counted_twice_if_the_journal_disappears_and_returns(tmp_path):
+def test_changes_are_not_counted_twice_if_the_journal_returns(tmp_path):
+    """If the journal file is moved away and later moved back, the daemon does not count its finished changes again."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -85,7 +94,8 @@ def test_changes_are_not_counted_twice_if_the_journal_disappears_and_returns(tmp
     assert tail.read() == JournalCounts(open_entries=1)
 
 
-def test_unfinished_changes_are_forgotten_if_the_journal_file_is_emptied(tmp_path):
+def test_an_emptied_journal_has_no_unfinished_changes(tmp_path):
+    """If the journal file is emptied, the daemon's number of changes without a result falls to zero."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     assert tail.read() == JournalCounts(open_entries=1)
