@@ -26,8 +26,11 @@ def killed(path, write: str, call: str) -> int:
 
 
 @pytest.mark.parametrize("call", ["fsync", "replace"])
-def test_a_writer_killed_while_writing_leaves_the_old_file_complete(tmp_path, call):
-    """The next start removes the temporary file."""
+def test_a_file_stays_complete_if_its_writer_is_killed(tmp_path, call):
+    """If a process is killed while it replaces a file, the old content stays complete.
+
+    The next start removes the temporary file.
+    """
     path = tmp_path / "report.json"
     path.write_text("old")
     pid = killed(path, "replace_file", call)
@@ -38,7 +41,8 @@ def test_a_writer_killed_while_writing_leaves_the_old_file_complete(tmp_path, ca
 
 
 @pytest.mark.parametrize(("call", "is_there"), [("fsync", False), ("link", False), ("unlink", True)])
-def test_a_process_killed_while_creating_a_file_leaves_no_incomplete_file(tmp_path, call, is_there):
+def test_a_killed_process_leaves_no_half_written_new_file(tmp_path, call, is_there):
+    """If a process is killed while it creates a file, the file is afterwards either complete or missing."""
     path = tmp_path / "compute_id"
     killed(path, "write_new_file", call)
     sweep(str(path))
@@ -46,7 +50,8 @@ def test_a_process_killed_while_creating_a_file_leaves_no_incomplete_file(tmp_pa
     assert not is_there or path.read_text() == "new" * 99999
 
 
-def test_the_creation_of_a_file_that_exists_fails_and_keeps_the_old_content(tmp_path):
+def test_creating_an_existing_file_fails(tmp_path):
+    """The function for new files raises FileExistsError if the file exists, and leaves the old content unchanged."""
     path = tmp_path / "compute_id"
     path.write_text("old")
     with pytest.raises(FileExistsError):
@@ -54,7 +59,8 @@ def test_the_creation_of_a_file_that_exists_fails_and_keeps_the_old_content(tmp_
     assert (os.listdir(tmp_path), path.read_text()) == (["compute_id"], "old")
 
 
-def test_the_cleanup_of_a_path_removes_only_temporary_files_of_dead_processes(tmp_path):
+def test_only_temporary_files_of_dead_processes_are_removed(tmp_path):
+    """At the cleanup, the temporary files of running processes and of other target files stay in the folder."""
     over = subprocess.Popen([sys.executable, "-c", ""])
     over.wait()
     kept = {
@@ -69,12 +75,13 @@ def test_the_cleanup_of_a_path_removes_only_temporary_files_of_dead_processes(tm
     assert set(os.listdir(tmp_path)) == kept
 
 
-def test_the_cleanup_of_temporary_files_ignores_a_missing_folder(tmp_path):
+def test_the_temporary_file_cleanup_ignores_a_missing_folder(tmp_path):
     sweep(str(tmp_path / "none" / "report.json"))
     assert os.listdir(tmp_path) == []
 
 
-def test_the_replacement_of_a_file_leaves_no_temporary_file(tmp_path):
+def test_replacing_a_file_leaves_no_temporary_file(tmp_path):
+    """After a file is replaced, the folder contains only that file, with the new content and the new mode."""
     path = tmp_path / "report.json"
     replace_file(str(path), "one", 0o644)
     replace_file(str(path), "two", 0o600)
@@ -84,7 +91,8 @@ def test_the_replacement_of_a_file_leaves_no_temporary_file(tmp_path):
 @pytest.mark.root
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to another group")
 @pytest.mark.parametrize("write", [replace_file, write_new_file])
-def test_a_written_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, write):
+def test_a_written_file_gets_the_group_of_its_folder(tmp_path, write):
+    """A written file has the requested mode, here 0640, and the group of its folder, even under a umask of 077."""
     os.chown(tmp_path, -1, 4)
     old = os.umask(0o077)
     try:
@@ -96,7 +104,11 @@ def test_a_written_file_gets_the_group_of_its_folder_and_mode_0640(tmp_path, wri
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
-def test_closing_a_file_to_other_users_removes_only_their_permissions(tmp_path, before, after):
+def test_closing_a_file_removes_only_rights_of_other_users(tmp_path, before, after):
+    """The agent can close a file to other users.
+
+    The permissions of the file's owner and group then stay as they are.
+    """
     path = tmp_path / "report.json"
     path.write_text("")
     path.chmod(before)

@@ -50,7 +50,8 @@ def reread(one: Sighting) -> Sighting:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED))
-def test_a_saved_finding_of_each_code_is_read_back_unchanged(code):
+def test_a_saved_finding_is_read_back_unchanged(code):
+    """A finding of each code is the same after it was saved and read again, except that long evidence is shortened."""
     for make in PLANTED[code]:
         for role in Role:
             for finding in (f for f in make().decision(role).findings if f.code == code):
@@ -67,15 +68,15 @@ FINDING = dataclasses.replace(
 
 
 def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
-    """The digest is still that of the whole evidence."""
+    """The digest that is saved with a finding is still the digest of its whole evidence."""
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_only_the_most_important_findings_are_saved_with_all_their_details(monkeypatch):
-    """The more severe finding comes first, and of two equally severe findings the older one."""
+def test_only_the_most_important_findings_keep_their_details(monkeypatch):
+    """If there are too many findings, the details of less severe and of newer findings are not saved."""
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -96,7 +97,8 @@ def test_only_the_most_important_findings_are_saved_with_all_their_details(monke
         {"booked": [["c", "VCPU", "many", None, None, False]]},
     ],
 )
-def test_a_saved_finding_with_unreadable_details_is_loaded_without_its_details(tmp_path, caplog, damage):
+def test_a_saved_finding_is_loaded_without_unreadable_details(tmp_path, caplog, damage):
+    """If the details of a saved finding are damaged, the agent loads the rest of the finding and logs a warning."""
     FindingsFile(str(tmp_path)).save(History(sightings=(sighting(FINDING),)))
     path = tmp_path / "findings.json"
     document = json.loads(path.read_text())
@@ -108,7 +110,8 @@ def test_a_saved_finding_with_unreadable_details_is_loaded_without_its_details(t
     assert f"the text of finding {FINDING.id} is lost" in warning.error
 
 
-def test_a_saved_finding_is_rejected_if_its_details_belong_to_another_finding(tmp_path):
+def test_a_saved_row_with_another_findings_details_is_rejected(tmp_path):
+    """A saved row with the id of one finding and the details of another finding raises an error."""
     other = dataclasses.replace(FINDING, subject="another")
     (row,) = rows_of((sighting(FINDING),))
     (foreign,) = rows_of((sighting(other),))
@@ -119,7 +122,8 @@ def test_a_saved_finding_is_rejected_if_its_details_belong_to_another_finding(tm
 LOSS = Loss("libvirt", T1, 100, 3, is_error=True)
 
 
-def test_the_findings_file_restores_the_history_of_findings_after_a_restart(tmp_path):
+def test_the_history_of_findings_is_restored_after_a_restart(tmp_path):
+    """The agent saves findings and source outages in findings.json and loads both after a restart."""
     history = History(
         sightings=(sighting(FINDING),),
         boot="this",
@@ -158,7 +162,8 @@ def last_report(run_dir: Path, **changes: object) -> None:
         ({"findings": ()}, (620, T2, 9)),
     ],
 )
-def test_times_in_the_last_report_override_those_in_the_findings_file(tmp_path, changes, expected):
+def test_newer_times_of_the_last_report_are_used(tmp_path, changes, expected):
+    """If the last report is newer than findings.json and of the same boot, its times are loaded."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, **changes)
@@ -176,8 +181,11 @@ def test_times_in_the_last_report_override_those_in_the_findings_file(tmp_path, 
         ({"times": 2, "stands_since": T2}, 0),
     ],
 )
-def test_the_lower_count_is_loaded_if_two_files_count_a_finding_differently(tmp_path, row, times):
-    """The count is the number of audits in a row that reported the finding."""
+def test_the_lower_count_of_a_finding_is_loaded(tmp_path, row, times):
+    """findings.json and the last report may count a finding's audits in a row differently.
+
+    The lower count is loaded.
+    """
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)
@@ -186,8 +194,8 @@ def test_the_lower_count_is_loaded_if_two_files_count_a_finding_differently(tmp_
     assert (found.read_until, found.sightings[0].times) == (620, times)
 
 
-def test_the_count_of_a_saved_finding_is_zero_if_the_last_report_omits_it(tmp_path):
-    """The audit count is the number of audits in a row that reported the finding."""
+def test_a_finding_outside_the_last_report_counts_from_zero(tmp_path):
+    """If the last report does not contain a saved finding, the finding's count of audits in a row is zero."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())
@@ -199,7 +207,8 @@ def test_the_count_of_a_saved_finding_is_zero_if_the_last_report_omits_it(tmp_pa
     ("status", "lasts"),
     [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
 )
-def test_a_saved_source_outage_is_dropped_if_the_last_report_shows_its_end(tmp_path, status, lasts):
+def test_an_outage_is_dropped_if_the_last_report_shows_its_end(tmp_path, status, lasts):
+    """A saved outage of libvirt is not loaded if libvirt was readable or newly lost in the last report."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)
@@ -208,14 +217,16 @@ def test_a_saved_source_outage_is_dropped_if_the_last_report_shows_its_end(tmp_p
 
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
-def test_how_long_nova_compute_has_been_alive_is_read_from_the_last_report(tmp_path, alive_since):
+def test_the_uptime_of_nova_compute_comes_from_the_last_report(tmp_path, alive_since):
+    """The agent reads the time since which nova-compute is up from the last report, not from findings.json."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)
     assert FindingsFile(str(tmp_path), str(tmp_path)).load().nova_alive_since == alive_since
 
 
-def test_a_finding_that_the_last_audit_could_not_check_keeps_its_last_seen_time(tmp_path):
+def test_an_unchecked_finding_keeps_its_last_seen_time(tmp_path):
+    """If the last audit could not check a finding, the finding keeps the last_seen_at of an earlier audit."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     unknown = SeenFinding(
@@ -226,15 +237,16 @@ def test_a_finding_that_the_last_audit_could_not_check_keeps_its_last_seen_time(
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 1, "audit": []}'])
-def test_the_saved_history_of_findings_is_used_if_the_last_report_is_unreadable(tmp_path, text):
+def test_the_findings_file_is_used_without_a_readable_report(tmp_path, text):
+    """If report.json is empty or invalid, the agent loads the history from findings.json alone."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     (tmp_path / "report.json").write_text(text)
     assert FindingsFile(str(tmp_path), str(tmp_path)).load().read_until == 500
 
 
-def test_a_findings_file_saved_by_another_process_is_loaded_only_once(tmp_path):
-    """The process's own saves cause no load at all."""
+def test_a_save_by_another_process_is_loaded_once(tmp_path):
+    """If another process saves findings.json, the agent loads the file once. The agent's own saves cause no load."""
     ours, theirs = FindingsFile(str(tmp_path)), FindingsFile(str(tmp_path))
     assert ours.load() == History()
     assert ours.changed() is None
@@ -270,7 +282,8 @@ store.save(found)
 """
 
 
-def test_an_older_agent_version_can_read_and_write_the_same_findings_file(tmp_path):
+def test_an_older_agent_reads_and_writes_the_findings_file(tmp_path):
+    """An older agent version can load findings.json and save a file that the newer version can load."""
     FindingsFile(str(tmp_path)).save(
         History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     )

@@ -60,6 +60,7 @@ def document(sightings: list, added: list = (), left: list = ()) -> str:
 
 
 def test_a_saved_history_is_loaded_after_a_restart(tmp_path):
+    """The agent saves findings, and its added resource classes and traits, in findings.json and loads them again."""
     FindingsFile(str(tmp_path / "state")).save(HISTORY)
     assert FindingsFile(str(tmp_path / "state")).load() == HISTORY
 
@@ -70,7 +71,8 @@ def test_the_findings_file_has_mode_0640_and_a_schema_version(tmp_path):
     assert json.loads((tmp_path / "findings.json").read_text())["schema_version"] == 1
 
 
-def test_a_missing_findings_file_is_loaded_as_empty_history_without_a_warning(tmp_path, caplog):
+def test_a_missing_findings_file_causes_no_warning(tmp_path, caplog):
+    """Without a findings.json, the agent starts with an empty history and logs nothing."""
     assert FindingsFile(str(tmp_path)).load() == History()
     assert caplog.records == []
 
@@ -93,7 +95,8 @@ def test_a_missing_findings_file_is_loaded_as_empty_history_without_a_warning(tm
         json.dumps({"schema_version": 1, "sightings": [{**dict.fromkeys(SEEN.__slots__, "x"), "times": True}]}),
     ],
 )
-def test_an_invalid_findings_file_is_logged_once_and_renamed_at_the_next_save(tmp_path, caplog, text):
+def test_an_invalid_findings_file_is_logged_once_and_kept(tmp_path, caplog, text):
+    """If findings.json is invalid, the agent logs one warning. The next save renames the file to findings.json.bad."""
     path = tmp_path / "findings.json"
     path.write_text(text)
     store = FindingsFile(str(tmp_path))
@@ -106,12 +109,17 @@ def test_an_invalid_findings_file_is_logged_once_and_renamed_at_the_next_save(tm
     assert (tmp_path / "findings.json.bad").read_text() == text
 
 
-def test_a_findings_file_that_is_not_utf8_is_loaded_as_an_empty_history(tmp_path):
+def test_a_findings_file_outside_utf8_gives_an_empty_history(tmp_path):
+    """If findings.json is not valid UTF-8, the agent starts with an empty history."""
     (tmp_path / "findings.json").write_bytes(b"\xff\xfe")
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_a_findings_file_that_cannot_be_written_causes_only_one_warning(tmp_path, caplog):
+def test_failed_saves_of_findings_cause_one_warning(tmp_path, caplog):
+    """If findings.json cannot be written, the agent logs one warning.
+
+    A later save succeeds as soon as the path is free.
+    """
     (tmp_path / "file").write_text("")
     store = FindingsFile(str(tmp_path / "file"))
     assert [store.save(HISTORY), store.save(HISTORY)] == [False, False]
@@ -129,18 +137,20 @@ def test_a_findings_file_that_cannot_be_written_causes_only_one_warning(tmp_path
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
 @given(st.lists(SIGHTINGS, max_size=4, unique_by=lambda sighting: sighting.id))
-def test_a_saved_history_is_loaded_with_its_findings_sorted_by_id(tmp_path, sightings):
+def test_saved_findings_are_loaded_sorted_by_id(tmp_path, sightings):
     store = FindingsFile(str(tmp_path))
     store.save(History(sightings=tuple(sightings)))
     assert store.load() == History(sightings=tuple(sorted(sightings, key=lambda sighting: sighting.id)))
 
 
-def test_a_findings_file_without_the_optional_lists_is_accepted(tmp_path):
+def test_a_findings_file_needs_no_optional_lists(tmp_path):
+    """A findings.json that contains only schema_version and sightings is loaded without an error."""
     (tmp_path / "findings.json").write_text('{"schema_version": 1, "sightings": []}')
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
-def test_the_agent_remembers_providers_of_deleted_compute_nodes_over_a_restart(tmp_path):
+def test_providers_of_deleted_nodes_are_remembered(tmp_path):
+    """The agent saves the providers of deleted compute nodes in findings.json and knows them after a restart."""
     left = (LEFT, LeftProvider("22222222-2222-4222-8222-222222222222", "older-name"))
     FindingsFile(str(tmp_path)).save(History(left=left))
     assert FindingsFile(str(tmp_path)).load().left == left
@@ -150,7 +160,8 @@ def test_the_agent_remembers_providers_of_deleted_compute_nodes_over_a_restart(t
     "row",
     [1, ["uuid"], ["uuid", 1], ["a", "b", "c"], ["no uuid", "name"], ["../../x", "name"], {"0": LEFT.uuid, "1": "n"}],
 )
-def test_an_invalid_provider_entry_in_the_findings_file_is_skipped(tmp_path, row):
+def test_an_invalid_provider_in_the_findings_file_is_skipped(tmp_path, row):
+    """If one entry of the list of providers in findings.json is invalid, the agent loads all other entries."""
     (tmp_path / "findings.json").write_text(document([saved(SEEN)], left=[row, list(LEFT)]))
     assert FindingsFile(str(tmp_path)).load() == History(sightings=(SEEN,), left=(LEFT,))
 
@@ -174,7 +185,8 @@ def test_an_invalid_provider_entry_in_the_findings_file_is_skipped(tmp_path, row
         ("id", SEEN.id),
     ],
 )
-def test_an_invalid_finding_row_is_skipped_and_logged_and_the_rest_is_loaded(tmp_path, caplog, name, value):
+def test_an_invalid_row_of_findings_is_skipped_and_logged(tmp_path, caplog, name, value):
+    """If a row of findings.json has an invalid value, the agent loads all other rows and keeps a copy of the file."""
     text = document([{**saved(SEEN), "id": "another", name: value}, saved(SEEN)][:: -1 if name == "id" else 1])
     (tmp_path / "findings.json").write_text(text)
     store = FindingsFile(str(tmp_path))
@@ -192,7 +204,8 @@ def test_an_invalid_finding_row_is_skipped_and_logged_and_the_rest_is_loaded(tmp
 
 @settings(max_examples=300)
 @given(st.lists(NEARLY | ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3), st.lists(ANY_JSON, max_size=3))
-def test_valid_rows_and_the_original_file_are_kept_if_some_rows_are_invalid(sightings, added, left):
+def test_valid_rows_are_loaded_beside_invalid_rows(sightings, added, left):
+    """Whatever invalid rows findings.json contains, the agent loads the valid rows and keeps a copy of the file."""
     text = document([*sightings, saved(SEEN)], [*added, *map(list, ADDED)], [*left, list(LEFT)])
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"
@@ -209,7 +222,8 @@ def test_valid_rows_and_the_original_file_are_kept_if_some_rows_are_invalid(sigh
 
 @settings(max_examples=200)
 @given(st.binary(max_size=60) | ANY_JSON.map(lambda value: json.dumps(value).encode()))
-def test_every_invalid_findings_file_is_kept_with_the_suffix_bad(content):
+def test_an_invalid_findings_file_is_kept_with_suffix_bad(content):
+    """The next save renames an invalid findings.json to findings.json.bad. Its content stays unchanged."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"
         path.write_bytes(content)
@@ -231,7 +245,8 @@ def test_at_most_ten_invalid_findings_files_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
-def test_a_folder_or_pipe_in_place_of_the_findings_file_is_renamed(tmp_path, make):
+def test_a_folder_in_place_of_the_findings_file_is_renamed(tmp_path, make):
+    """If findings.json is a folder or a pipe, the agent renames it to findings.json.bad and saves a new file."""
     make(tmp_path / "findings.json")
     store = FindingsFile(str(tmp_path))
     assert store.load() == History()
