@@ -29,16 +29,18 @@ def every_path(files):
     return [*(folder / "compute_id" for folder in (*files.config_dirs, files.nova_state_path, files.state_dir))]
 
 
-def test_the_host_uuid_is_unknown_if_the_compute_id_file_is_missing(files):
+def test_the_host_uuid_is_unknown_without_a_compute_id_file(files):
     assert files.find() is None
 
 
-def test_the_host_uuid_is_unknown_if_the_compute_id_folder_is_missing(tmp_path):
+def test_a_missing_folder_of_the_compute_id_file_is_no_error(tmp_path):
+    """If the folders for the compute_id file do not exist, the host's uuid is unknown, and no error is raised."""
     assert ComputeIdFiles((tmp_path / "a",), None, tmp_path / "b").find() is None
 
 
 @pytest.mark.parametrize("place", range(4))
-def test_the_identity_file_is_found_in_each_of_the_four_possible_folders(files, place):
+def test_the_compute_id_file_is_found_in_each_folder(files, place):
+    """The file compute_id is found in any config folder, in nova's state folder and in the agent's state folder."""
     path = every_path(files)[place]
     path.write_text(ONE)
     identity = files.find()
@@ -46,7 +48,8 @@ def test_the_identity_file_is_found_in_each_of_the_four_possible_folders(files, 
     assert (identity.uuid, identity.origin) == (ONE, str(path))
 
 
-def test_the_host_uuid_is_read_from_the_first_of_several_equal_identity_files(files):
+def test_the_first_of_equal_compute_id_files_is_used(files):
+    """If several compute_id files contain the same uuid, the agent refers to the first file in its search order."""
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()
@@ -54,7 +57,8 @@ def test_the_host_uuid_is_read_from_the_first_of_several_equal_identity_files(fi
     assert (identity.uuid, identity.origin) == (ONE, str(every_path(files)[1]))
 
 
-def test_two_different_identity_files_are_both_named_in_the_error(files):
+def test_two_different_compute_id_files_are_an_error(files):
+    """If two compute_id files contain different uuids, the error message contains the paths and uuids of both files."""
     first, last = every_path(files)[0], every_path(files)[3]
     first.write_text(ONE)
     last.write_text(TWO)
@@ -65,7 +69,8 @@ def test_two_different_identity_files_are_both_named_in_the_error(files):
 
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"no uuid", ONE.encode() + b"\nxyz", b"\xff\xfe", ONE[:-1].encode()])
-def test_an_invalid_compute_id_file_raises_a_configuration_error(files, content):
+def test_an_invalid_compute_id_file_is_a_configuration_error(files, content):
+    """If one of two compute_id files is invalid, the error message contains the path of the invalid file."""
     every_path(files)[0].write_text(ONE)
     path = every_path(files)[3]
     path.write_bytes(content)
@@ -74,14 +79,15 @@ def test_an_invalid_compute_id_file_raises_a_configuration_error(files, content)
         files.find()
 
 
-def test_a_folder_named_compute_id_raises_a_configuration_error(files):
+def test_a_folder_named_compute_id_is_a_configuration_error(files):
     every_path(files)[2].mkdir()
 
     with pytest.raises(ConfigError, match="lib-nova/compute_id"):
         files.find()
 
 
-def test_a_new_host_identity_is_saved_and_can_be_read_again(files):
+def test_a_new_host_uuid_is_saved_in_the_compute_id_file(files):
+    """The agent creates a random uuid for the host, writes it to compute_id with mode 0644, and can read it again."""
     created = files.create()
     path = every_path(files)[3]
 
@@ -92,13 +98,15 @@ def test_a_new_host_identity_is_saved_and_can_be_read_again(files):
     assert [each.name for each in files.state_dir.iterdir()] == ["compute_id"]
 
 
-def test_the_creation_of_a_host_identity_also_creates_a_missing_state_folder(tmp_path):
+def test_a_missing_state_folder_is_created_for_a_host_uuid(tmp_path):
+    """If the agent's state folder is missing, it is created when the agent saves a new uuid for the host."""
     files = ComputeIdFiles((), None, tmp_path / "new" / "state")
 
     assert files.create().uuid == files.find().uuid
 
 
-def test_an_existing_compute_id_file_sets_the_host_uuid_and_stays_unchanged(files):
+def test_an_existing_compute_id_file_is_not_replaced(files):
+    """If a compute_id file exists, the agent takes the host's uuid from the file instead of creating a new uuid."""
     path = every_path(files)[3]
     path.write_text(ONE)
 
@@ -106,7 +114,8 @@ def test_an_existing_compute_id_file_sets_the_host_uuid_and_stays_unchanged(file
     assert path.read_text() == ONE
 
 
-def test_the_creation_of_a_host_identity_fails_if_the_existing_file_is_invalid(files):
+def test_an_invalid_compute_id_file_is_not_overwritten(files):
+    """If the existing compute_id file is invalid, the agent raises a configuration error and creates no new uuid."""
     path = every_path(files)[3]
     path.write_text("garbage")
 
@@ -115,7 +124,8 @@ def test_the_creation_of_a_host_identity_fails_if_the_existing_file_is_invalid(f
     assert path.read_text() == "garbage"
 
 
-def test_an_unwritable_state_folder_is_named_in_the_error(tmp_path):
+def test_an_unwritable_state_folder_is_shown_in_the_error(tmp_path):
+    """If the agent cannot save a new uuid for the host, the error message contains the path of the compute_id file."""
     (tmp_path / "file").write_text("")
     files = ComputeIdFiles((), None, tmp_path / "file" / "state")
 
@@ -128,7 +138,8 @@ def _create(files, start, answers):
     answers.put(files.create().uuid)
 
 
-def test_eight_processes_that_create_the_host_identity_get_the_same_uuid(files):
+def test_processes_that_start_together_share_one_host_uuid(files):
+    """If eight processes create the host's uuid at the same moment, all of them get the same uuid."""
     context = multiprocessing.get_context("fork")
     start, answers = context.Event(), context.Queue()
     workers = [context.Process(target=_create, args=(files, start, answers)) for _ in range(8)]
@@ -153,13 +164,15 @@ def state(*nodes, service=SERVICE, kind=StateKind.SQL):
     return NovaState(kind=kind, host="cmp1", nodes=nodes, service=service)
 
 
-def test_the_host_identity_is_the_uuid_of_the_compute_node_record_of_this_host():
+def test_the_host_uuid_is_read_from_the_compute_node_row():
+    """The agent takes the host's uuid from the host's row in nova's table compute_nodes."""
     identity = identity_from_state(state(node(3, node_uuid=ONE.upper())), "cmp1.example.org")
 
     assert (identity.uuid, identity.origin) == (ONE, "compute_nodes id 3")
 
 
-def test_a_compute_node_row_without_a_service_row_identifies_the_host():
+def test_a_compute_node_row_suffices_for_the_host_uuid():
+    """The agent takes the host's uuid from the compute_nodes row even if nova has no service row for the host."""
     assert identity_from_state(state(node(3), service=None), "cmp1.example.org").uuid == ONE
 
 
@@ -167,7 +180,8 @@ def test_a_compute_node_row_without_a_service_row_identifies_the_host():
     "nodes",
     [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),), (node(1, host="cmp2"),)],
 )
-def test_a_service_without_a_compute_node_record_raises_a_configuration_error(nodes):
+def test_a_service_without_a_compute_node_row_is_an_error(nodes):
+    """If nova has a service row and no compute_nodes row for the host, the agent raises a configuration error."""
     with pytest.raises(ConfigError) as caught:
         identity_from_state(state(*nodes), "cmp1.example.org")
     message = str(caught.value)
@@ -177,20 +191,24 @@ def test_a_service_without_a_compute_node_record_raises_a_configuration_error(no
 
 
 @pytest.mark.parametrize("nodes", [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),)])
-def test_a_host_may_get_a_new_uuid_if_nova_has_no_compute_node_for_it(nodes):
+def test_nova_has_no_uuid_for_a_host_without_rows(nodes):
+    """If nova has no service row and no valid compute_nodes row for a host, the agent finds no uuid."""
     assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
 
 
-def test_a_host_may_get_a_new_uuid_if_no_nova_access_is_configured():
+def test_a_host_may_get_a_new_uuid_without_access_to_nova():
+    """If no access to nova is configured, the search for an existing uuid ends without a uuid and without an error."""
     assert identity_from_state(state(service=None, kind=StateKind.NONE), "cmp1.example.org") is None
 
 
-def test_a_compute_node_record_with_an_invalid_uuid_is_rejected():
+def test_a_compute_node_row_with_an_invalid_uuid_is_rejected():
+    """If the uuid in the host's compute_nodes row is invalid, the configuration error contains the id of the row."""
     with pytest.raises(ConfigError, match="compute_nodes id 3"):
         identity_from_state(state(node(3, node_uuid="none")), "cmp1.example.org")
 
 
-def test_two_undeleted_compute_node_records_of_the_same_node_are_rejected():
+def test_two_compute_node_rows_of_the_same_node_are_rejected():
+    """If nova has two undeleted compute_nodes rows for one node, the error message contains the ids of both rows."""
     with pytest.raises(ConfigError, match="1, 2"):
         identity_from_state(state(node(1), node(2, node_uuid=TWO)), "cmp1.example.org")
 
@@ -206,7 +224,8 @@ NODES = st.builds(
 
 
 @given(st.lists(NODES, max_size=6), st.sampled_from([None, SERVICE]), st.sampled_from(["a", "b"]))
-def test_the_host_takes_its_identity_only_from_its_own_compute_node_record(nodes, service, hostname):
+def test_a_host_never_takes_the_uuid_of_another_compute_node(nodes, service, hostname):
+    """The agent takes the host's uuid only from an undeleted compute_nodes row with its host and node name."""
     ours = [
         each.uuid for each in nodes if (each.host, each.hypervisor_hostname, each.deleted) == ("cmp1", hostname, False)
     ]
@@ -220,7 +239,8 @@ def test_the_host_takes_its_identity_only_from_its_own_compute_node_record(nodes
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), max_size=60))
-def test_random_text_in_an_identity_file_yields_a_uuid_or_a_configuration_error(tmp_path_factory, text):
+def test_random_text_in_a_compute_id_file_causes_no_crash(tmp_path_factory, text):
+    """For random text in the file compute_id, the agent reads a valid uuid or raises a configuration error."""
     folder = tmp_path_factory.mktemp("law")
     (folder / "compute_id").write_text(text, encoding="utf-8")
     try:

@@ -15,7 +15,8 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 
 
 @pytest.mark.parametrize(("first", "second"), [(ROOT_UUID, OTHER), (ROOT_UUID, "garbage")])
-def test_s70_identity_files_that_disagree_or_are_invalid_cause_a_config_error(tmp_path, first, second):
+def test_s70_conflicting_compute_id_files_are_an_error(tmp_path, first, second):
+    """If a second compute_id file is invalid or has another uuid, the error message contains the file's path."""
     for name, text in (("one", first), ("two", second)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "compute_id").write_text(text)
@@ -23,7 +24,8 @@ def test_s70_identity_files_that_disagree_or_are_invalid_cause_a_config_error(tm
         ComputeIdFiles((tmp_path / "one", tmp_path / "two"), None, tmp_path / "state").find()
 
 
-def test_s71_the_host_identity_is_the_uuid_of_the_compute_node_row_of_this_host():
+def test_s71_the_host_uuid_is_read_from_its_compute_node_row():
+    """Through nova-conductor, the agent reads the host's uuid from the host's row in nova's table compute_nodes."""
     known = state(kind=StateKind.CONDUCTOR, service=service(version=74), nodes=(node(),))
     identity = identity_from_state(known, NODE)
     assert identity is not None
@@ -31,7 +33,8 @@ def test_s71_the_host_identity_is_the_uuid_of_the_compute_node_row_of_this_host(
 
 
 @pytest.mark.parametrize("rows", [(), (node(hypervisor_hostname="old-name"),), (node(host="cmp2"),)])
-def test_s71_a_service_without_a_compute_node_row_raises_a_configuration_error(rows):
+def test_s71_a_service_without_a_compute_node_row_is_an_error(rows):
+    """If nova has a service row and no compute_nodes row for the host, the agent raises a configuration error."""
     with pytest.raises(ConfigError, match="compute_id"):
         identity_from_state(state(service=service(version=74), nodes=rows), NODE)
 
@@ -44,19 +47,25 @@ def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("observed", [frozenset(), frozenset({DISABLED})])
-def test_s73_the_disabled_trait_follows_the_disabled_field_of_the_nova_service(observed):
+def test_s73_the_disabled_trait_follows_the_nova_service(observed):
+    """Placement shows the trait COMPUTE_STATUS_DISABLED if nova's service is disabled.
+
+    Without a service the trait stays.
+    """
     assert DISABLED in traits_after(observed, service=seen_long_ago(disabled=True))
     assert DISABLED not in traits_after(observed, service=seen_long_ago(disabled=False))
     assert (DISABLED in traits_after(observed, service=None)) == bool(observed)
 
 
-def test_s73_the_trait_compute_status_disabled_is_kept_if_nova_was_not_read():
+def test_s73_the_disabled_trait_is_kept_if_nova_was_not_read():
+    """If nova's database could not be read, the agent does not remove the trait COMPUTE_STATUS_DISABLED."""
     held = root(traits=root().traits | {DISABLED})
     world = without(snapshot(placement=view(provider=held)), "state")
     assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]
 
 
-def test_the_identity_file_of_the_agent_can_be_replaced_and_removed(tmp_path):
+def test_the_agents_compute_id_file_can_be_replaced_and_removed(tmp_path):
+    """The agent can write, read and remove the file compute_id in its own state folder."""
     files = ComputeIdFiles((), None, tmp_path)
     assert (files.own_text(), files.own_path) == (None, str(tmp_path / "compute_id"))
     files.put_own(f"{ROOT_UUID}\n")
@@ -69,7 +78,8 @@ def test_the_identity_file_of_the_agent_can_be_replaced_and_removed(tmp_path):
     assert files.find() is None
 
 
-def test_a_folder_in_place_of_the_agent_identity_file_is_named_in_the_error(tmp_path):
+def test_a_folder_in_place_of_the_compute_id_file_is_an_error(tmp_path):
+    """If the path of the agent's file compute_id is a folder, the agent raises a configuration error."""
     files = ComputeIdFiles((), None, tmp_path)
     (tmp_path / "compute_id").mkdir()
     for ask in (files.own_text, lambda: files.put_own("x"), lambda: files.put_own(None)):
