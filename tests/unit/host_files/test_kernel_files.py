@@ -16,6 +16,7 @@ UNKNOWN = (("kvm_amd/sev", None), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", 
 
 
 def test_the_parameters_of_a_loaded_kernel_module_are_read(tmp_path):
+    """The agent reads sev and sev_es of the kernel module kvm_amd. A missing file gives an unknown value."""
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -23,7 +24,8 @@ def test_the_parameters_of_a_loaded_kernel_module_are_read(tmp_path):
     assert module_parameters(tmp_path) == (("kvm_amd/sev", "Y"), ("kvm_amd/sev_es", "0"), ("kvm_amd/sev_snp", None))
 
 
-def test_the_parameters_of_a_kernel_module_are_unknown_if_it_is_not_loaded(tmp_path):
+def test_the_parameters_of_an_unloaded_module_are_unknown(tmp_path):
+    """If the kernel module kvm_amd is not loaded, the parameters sev, sev_es and sev_snp are unknown."""
     assert module_parameters(tmp_path) == UNKNOWN
 
 
@@ -42,7 +44,8 @@ def no_descriptor():
     return asked
 
 
-def test_a_module_parameter_is_unreadable_if_no_file_descriptor_is_free(tmp_path, no_descriptor):
+def test_a_parameter_is_unreadable_without_a_free_descriptor(tmp_path, no_descriptor):
+    """If no file descriptor is free, a kernel module's parameter shows the error EMFILE instead of a value."""
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -52,8 +55,8 @@ def test_a_module_parameter_is_unreadable_if_no_file_descriptor_is_free(tmp_path
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_an_unreadable_kernel_file_gives_an_error_or_an_unknown_value(tmp_path, monkeypatch, number):
-    """Module parameters show the error; TDX capacity, uptime and load average are unknown."""
+def test_an_unreadable_kernel_file_raises_no_exception(tmp_path, monkeypatch, number):
+    """If kernel files cannot be read, module parameters show the error. TDX capacity, uptime and load are unknown."""
 
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))
@@ -64,7 +67,8 @@ def test_an_unreadable_kernel_file_gives_an_error_or_an_unknown_value(tmp_path, 
     assert (tdx_capacity(tmp_path), uptime_s(tmp_path), load(tmp_path)) == (None, None, None)
 
 
-def test_module_parameters_are_unknown_if_the_module_path_is_a_file(tmp_path):
+def test_parameters_are_unknown_if_the_module_path_is_a_file(tmp_path):
+    """If a file is in place of the folder /sys/module, the parameters of the kernel module kvm_amd are unknown."""
     (tmp_path / "module").write_text("")
     assert module_parameters(tmp_path) == UNKNOWN
 
@@ -81,6 +85,7 @@ def _with_capacity(tmp_path, content):
     ("content", "keys"), [(b"tdx 31\n", 31), (b"sev 410\nsev_es 99\ntdx 15\n", 15), (b"tdx 0\n", 0)]
 )
 def test_the_tdx_capacity_is_read_from_the_misc_cgroup_file(tmp_path, content, keys):
+    """The agent reads from the kernel's file misc.capacity how many TDX guests the host can run."""
     assert tdx_capacity(_with_capacity(tmp_path, content)) == keys
 
 
@@ -88,7 +93,8 @@ def test_the_tdx_capacity_is_read_from_the_misc_cgroup_file(tmp_path, content, k
     "content",
     [b"", b"sev 410\n", b"tdx\n", b"tdx max\n", b"tdx -1\n", b"tdx_x 3\n", b"xtdx 3\n", b"tdx 3 4\n", b"tdx \xb2\n"],
 )
-def test_tdx_capacity_is_unknown_for_an_invalid_misc_cgroup_file(tmp_path, content):
+def test_tdx_capacity_is_unknown_for_an_invalid_misc_cgroup(tmp_path, content):
+    """If the kernel's file misc.capacity has no valid tdx line, the number of TDX guests is unknown, not zero."""
     assert tdx_capacity(_with_capacity(tmp_path, content)) is None
 
 
@@ -110,13 +116,14 @@ def test_load_is_unknown_if_the_file_loadavg_is_missing_or_invalid(tmp_path, tex
     assert load(tmp_path) is None
 
 
-def test_uptime_is_unknown_if_a_folder_is_in_place_of_the_file_uptime(tmp_path):
+def test_uptime_is_unknown_if_the_uptime_file_is_a_folder(tmp_path):
     (tmp_path / "uptime").mkdir()
     assert uptime_s(tmp_path) is None
 
 
 @given(st.binary(max_size=40))
-def test_uptime_and_load_read_from_random_bytes_are_positive_or_unknown(tmp_path_factory, content):
+def test_random_bytes_give_no_negative_uptime_or_load(tmp_path_factory, content):
+    """For random bytes in the files uptime and loadavg, each value is at least 0 or unknown."""
     folder = tmp_path_factory.getbasetemp() / f"proc-{os.getpid()}"
     folder.mkdir(exist_ok=True)
     (folder / "uptime").write_bytes(content)

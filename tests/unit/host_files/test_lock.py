@@ -37,7 +37,8 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_the_error_about_a_lock_in_use_names_the_process_that_has_the_lock(holder, tmp_path):
+def test_the_lock_error_shows_the_process_that_has_the_lock(holder, tmp_path):
+    """If another process has the write lock, the error message contains the process id and the name of that process."""
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.2)
     with pytest.raises(LockHeld, match=rf"lock is held by pid {holder.pid} \(stocktake-holder\)"), lock.hold():
         pass
@@ -57,7 +58,8 @@ def test_a_waiting_process_gets_the_lock_when_the_holder_ends(holder, tmp_path):
         assert (tmp_path / "lock").read_text().startswith(f"{os.getpid()} ")
 
 
-def test_the_lock_is_released_if_its_holder_raises_an_exception(tmp_path):
+def test_the_lock_is_released_after_an_exception(tmp_path):
+    """If code that has the write lock raises an exception, the lock can be taken again."""
     lock = FileLock(str(tmp_path / "lock"), str(tmp_path), wait_s=0.0)
     with pytest.raises(ZeroDivisionError), lock.hold():
         raise ZeroDivisionError
@@ -79,7 +81,8 @@ def test_a_child_process_does_not_keep_the_lock_of_its_parent(tmp_path):
         child.communicate()
 
 
-def test_the_lock_file_is_in_the_fallback_folder_if_the_first_is_missing(tmp_path):
+def test_the_lock_uses_the_fallback_folder_without_the_first(tmp_path):
+    """If the first folder is missing, the lock file is in the fallback folder. Still only one process gets the lock."""
     (tmp_path / "run").mkdir()
     first, second = (FileLock(str(tmp_path / "no" / "lock"), str(tmp_path / "run"), wait_s=0.0) for _ in range(2))
     with first.hold():
@@ -90,14 +93,15 @@ def test_the_lock_file_is_in_the_fallback_folder_if_the_first_is_missing(tmp_pat
         pass
 
 
-def test_no_lock_file_is_in_the_fallback_folder_if_the_first_folder_exists(tmp_path):
+def test_the_lock_prefers_the_first_folder(tmp_path):
+    """If the first folder exists, no lock file is created in the fallback folder."""
     (tmp_path / "run").mkdir()
     with FileLock(str(tmp_path / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
         assert not (tmp_path / "run" / "lock").exists()
 
 
-def test_the_lock_file_is_in_the_fallback_folder_after_an_io_error(tmp_path, monkeypatch):
-    """No file system here fails on demand, so the test fakes open(2)'s error for the first folder."""
+def test_the_lock_uses_the_fallback_folder_after_an_io_error(tmp_path, monkeypatch):
+    """If the lock file in the first folder cannot be opened because of EIO, the lock file is in the fallback folder."""
     (tmp_path / "run").mkdir()
     real, asked = os.open, []
 
@@ -113,7 +117,8 @@ def test_the_lock_file_is_in_the_fallback_folder_after_an_io_error(tmp_path, mon
     assert asked[0] == str(tmp_path / "state" / "lock")
 
 
-def test_the_error_names_the_path_and_cause_if_the_lock_file_cannot_be_opened(tmp_path):
+def test_the_error_shows_why_the_lock_file_cannot_be_opened(tmp_path):
+    """The error message contains the path of the lock file and the reason, for example "No such file or directory"."""
     path = tmp_path / "no" / "lock"
     lock = FileLock(str(path), "/proc/neither")
     with pytest.raises(LockHeld) as caught, lock.hold():
@@ -121,7 +126,8 @@ def test_the_error_names_the_path_and_cause_if_the_lock_file_cannot_be_opened(tm
     assert str(caught.value) == f"{path} cannot be opened: No such file or directory"
 
 
-def test_the_lock_cannot_be_taken_if_the_path_of_the_lock_folder_is_a_file(tmp_path):
+def test_the_lock_is_refused_if_its_folder_is_a_file(tmp_path):
+    """If a file is in place of the first lock folder, the lock is refused, and the fallback folder is not used."""
     (tmp_path / "state").write_text("")
     (tmp_path / "run").mkdir()
     lock = FileLock(str(tmp_path / "state" / "lock"), str(tmp_path / "run"))

@@ -10,12 +10,14 @@ from agent.host_files.own_folder import failure
 
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE])
-def test_a_folder_counts_as_unavailable_if_its_file_system_fails_for_a_time(number):
+def test_a_folder_is_unavailable_if_its_file_system_fails(number):
+    """A full, read-only or failing file system raises FolderUnavailable: the machine may repair the folder later."""
     found = failure("/x: cannot be written", OSError(number, os.strerror(number)))
     assert type(found) is FolderUnavailable
     assert str(found) == f"/x: cannot be written: {os.strerror(number)}"
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EEXIST, errno.ELOOP, errno.EISDIR])
-def test_wrong_permissions_or_types_of_a_folder_raise_a_configuration_error(number):
+def test_wrong_folder_permissions_are_a_configuration_error(number):
+    """A folder with wrong permissions, or a file in its place, raises ConfigError: only the operator can repair it."""
     assert type(failure("/x", OSError(number, os.strerror(number)))) is ConfigError

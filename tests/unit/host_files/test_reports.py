@@ -29,7 +29,8 @@ def test_the_report_has_mode_0640_and_no_temporary_file_remains(tmp_path):
     assert os.listdir(tmp_path) == ["report.json"]
 
 
-def test_a_reader_never_gets_a_report_that_is_only_partly_written(tmp_path):
+def test_a_reader_never_gets_a_half_written_report(tmp_path):
+    """While the agent replaces report.json again and again, every read returns one complete report."""
     run_dir = str(tmp_path)
     write_report(run_dir, report_with(0))
     stop = threading.Event()
@@ -69,14 +70,16 @@ def test_a_report_that_is_not_utf8_is_rejected(tmp_path):
         read_report(str(tmp_path))
 
 
-def test_a_saved_report_names_the_version_of_the_agent_that_wrote_it(tmp_path):
+def test_a_saved_report_contains_the_agents_version(tmp_path):
+    """The file report.json contains in agent_version the version of the agent that wrote the file."""
     write_report(str(tmp_path), REPORT, "1.4.0")
     written = read_report(str(tmp_path))
     assert written.pop("agent_version") == "1.4.0"
     assert written == json.loads(json.dumps(report_document(REPORT)))
 
 
-def test_an_unwritable_report_folder_is_named_in_the_error(tmp_path):
+def test_an_unwritable_report_path_is_shown_in_the_error(tmp_path):
+    """If report.json cannot be written, the error message contains the file's path."""
     write_report(str(tmp_path), REPORT)
     blocked = tmp_path / "file"
     blocked.write_text("")

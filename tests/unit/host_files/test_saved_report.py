@@ -33,13 +33,15 @@ def kept(report: AuditReport) -> AuditReport:
 
 
 def test_a_saved_report_is_read_back_with_every_row():
+    """All rows that `--last` can show are read from the saved report, among them findings, sources and inventories."""
     found = saved_report(report_from_json(report_to_json(REPORT)))
     assert found.problems == ()
     assert found.report == kept(REPORT)
     assert all(getattr(found.report, name) for name in (*LISTS[:4], "findings", "sources"))
 
 
-def test_the_report_of_an_older_agent_is_read_although_it_lacks_newer_keys():
+def test_the_report_of_an_older_agent_is_read():
+    """A saved report is read even if keys are missing that were added in newer versions of the agent."""
     older = copy.deepcopy(DOCUMENT)
     del older["names"], older["providers"]
     for row in older["ledger"]:
@@ -57,7 +59,8 @@ def test_the_report_of_an_older_agent_is_read_although_it_lacks_newer_keys():
     assert len(found.report.ledger) == len(REPORT.ledger)
 
 
-def test_a_finding_from_a_saved_report_keeps_its_saved_id():
+def test_a_finding_from_a_saved_report_keeps_its_id():
+    """The id of a finding is read from the saved report, and not computed anew from the finding's text."""
     changed = copy.deepcopy(DOCUMENT)
     changed["audit"]["findings"][0]["subject"] = "another subject"
     (first, *_) = saved_report(changed).report.findings
@@ -66,7 +69,8 @@ def test_a_finding_from_a_saved_report_keeps_its_saved_id():
 
 @pytest.mark.parametrize("bad", [None, 7, [], {}, {"x": 10**400}, {"consumer_uuid": []}])
 @pytest.mark.parametrize("name", LISTS)
-def test_an_invalid_row_is_left_out_of_the_report_and_its_position_is_named(name, bad):
+def test_an_invalid_row_of_a_saved_report_is_left_out(name, bad):
+    """If a row of a saved report is invalid, all other rows are read. The position of the invalid row is reported."""
     changed = copy.deepcopy(DOCUMENT)
     changed[name] = [bad, *changed[name]]
     found = saved_report(changed)
@@ -75,7 +79,8 @@ def test_an_invalid_row_is_left_out_of_the_report_and_its_position_is_named(name
 
 
 @pytest.mark.parametrize("key", ["audit_id", "host", "started_at", "duration_ms", "outcome", "plan"])
-def test_a_report_is_refused_if_a_required_field_of_the_audit_is_invalid(key):
+def test_a_saved_report_with_an_invalid_audit_is_refused(key):
+    """If a required field of the audit is invalid, for example host or plan, the saved report cannot be read."""
     changed = copy.deepcopy(DOCUMENT)
     changed["audit"][key] = []
     with pytest.raises(SourceInconsistent, match="this version cannot read the report: "):
@@ -90,7 +95,7 @@ ANY_JSON = st.recursive(
 
 
 @given(data=st.data(), part=st.sampled_from(["findings", "sources", *LISTS]))
-def test_a_random_value_in_a_row_of_a_report_raises_no_error(data, part):
+def test_a_random_value_in_a_report_row_raises_no_error(data, part):
     changed = json.loads(json.dumps(DOCUMENT))
     rows = changed["audit"][part] if part in ("findings", "sources") else changed[part]
     if rows:
@@ -100,6 +105,7 @@ def test_a_random_value_in_a_row_of_a_report_raises_no_error(data, part):
 
 
 @given(audit=st.dictionaries(st.sampled_from(sorted(DOCUMENT["audit"])), ANY_JSON))
-def test_random_values_in_a_saved_report_never_cause_an_unexpected_error(audit):
+def test_random_audit_values_in_a_report_cause_no_crash(audit):
+    """Whatever values the audit part of a saved report has, the report is read or refused with SourceInconsistent."""
     with contextlib.suppress(SourceInconsistent):
         saved_report(DOCUMENT | {"audit": DOCUMENT["audit"] | audit})

@@ -18,7 +18,8 @@ RECORD = StoreRecord(mark=mark(300))
 
 
 @pytest.mark.parametrize("record", [RECORD, StoreRecord(mark=vg_mark(20)), StoreRecord(mark=None)])
-def test_saved_data_about_guest_disk_storage_is_loaded_after_a_restart(tmp_path: Path, record: StoreRecord):
+def test_data_about_guest_disk_storage_is_loaded_again(tmp_path: Path, record: StoreRecord):
+    """The agent saves in store.json where guests' disks are, and loads the data after a restart."""
     assert StoreFile(str(tmp_path / "state")).save(record)
     assert StoreFile(str(tmp_path / "state")).load() == record
 
@@ -28,7 +29,7 @@ def test_the_store_json_file_has_mode_0640(tmp_path: Path):
     assert stat.S_IMODE((tmp_path / "store.json").stat().st_mode) == 0o640
 
 
-def test_a_missing_store_json_file_loads_nothing_and_logs_nothing(tmp_path: Path, caplog):
+def test_a_missing_store_json_causes_no_warning(tmp_path: Path, caplog):
     file = StoreFile(str(tmp_path))
     assert (file.load(), file.notes, caplog.records) == (None, (), [])
 
@@ -56,8 +57,8 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("text", GARBAGE.values(), ids=GARBAGE.keys())
-def test_an_invalid_store_json_is_ignored_with_one_warning_and_set_aside(tmp_path: Path, caplog, text: str):
-    """The next save keeps the invalid text as store.json.bad."""
+def test_an_invalid_store_json_is_ignored_with_one_warning(tmp_path: Path, caplog, text: str):
+    """If store.json is invalid, the agent logs one warning. The next save keeps the old text as store.json.bad."""
     (tmp_path / "store.json").write_text(text)
     file = StoreFile(str(tmp_path))
     with caplog.at_level(logging.WARNING):
@@ -69,8 +70,8 @@ def test_an_invalid_store_json_is_ignored_with_one_warning_and_set_aside(tmp_pat
     assert (tmp_path / "store.json.bad").read_text() == text
 
 
-def test_adopt_fails_if_store_json_is_unwritable_and_an_audit_only_warns(tmp_path: Path, caplog):
-    """store.json says which file system or volume group DISK_GB counted last."""
+def test_an_unwritable_store_json_stops_only_adopt(tmp_path: Path, caplog):
+    """If store.json cannot be written, an audit only logs a warning. `stocktake adopt` fails."""
     (tmp_path / "state").write_text("no folder")
     file = StoreFile(str(tmp_path / "state"))
     with caplog.at_level(logging.WARNING):
