@@ -7,14 +7,15 @@ import pytest
 from agent.model.ancestry import ancestors
 
 
-def test_the_ancestors_of_a_provider_are_listed_from_its_parent_up_to_the_root():
+def test_a_providers_ancestors_are_listed_up_to_the_root():
+    """The list begins with the parent of the resource provider and ends with the root of the tree."""
     parents = {"root": None, "beside": "root", "child": "root", "grandchild": "child"}
     assert ancestors("grandchild", parents) == ("child", "root")
     assert ancestors("root", parents) == ()
 
 
 def test_the_list_of_ancestors_ends_at_an_unknown_provider():
-    """The list has a provider's known ancestors in Placement, and ends where a parent is unknown."""
+    """If Placement's data lacks a provider's parent, the provider's list of ancestors ends there without an error."""
     assert ancestors("b", {"b": "a", "a": "nobody"}) == ("a",)
     assert ancestors("nobody", {"a": None}) == ()
 
@@ -23,4 +24,5 @@ def test_the_list_of_ancestors_ends_at_an_unknown_provider():
     ("uuid", "above"), [("self", ("self",)), ("e", ("f", "e")), ("f", ("e", "f")), ("below", ("e", "f"))]
 )
 def test_a_provider_in_a_parent_loop_is_its_own_ancestor(uuid, above):
+    """If providers are parents of each other in a loop, the list of ancestors goes around once and ends."""
     assert ancestors(uuid, {"self": "self", "e": "f", "f": "e", "below": "e"}) == above

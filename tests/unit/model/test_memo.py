@@ -18,19 +18,24 @@ def counting(wrapper):
     return total, asked
 
 
-def test_only_the_last_result_is_cached_and_is_reused_for_equal_arguments():
+def test_only_the_last_result_is_cached():
+    """The cached result is used again for equal arguments.
+
+    After a call with other arguments, the result is computed anew.
+    """
     total, asked = counting(for_equal_arguments)
     assert [total((1, 2)), total(tuple([1, 2])), total((1, 3)), total((1, 2))] == [3, 3, 4, 3]
     assert asked == [((1, 2),), ((1, 3),), ((1, 2),)]
 
 
-def test_a_call_with_a_different_number_of_arguments_is_a_cache_miss():
+def test_another_number_of_arguments_is_a_cache_miss():
     total, asked = counting(for_equal_arguments)
     assert [total((1,)), total((1,), ())] == [1, 1]
     assert len(asked) == 2
 
 
-def test_the_identity_cache_recomputes_if_the_argument_is_an_equal_copy():
+def test_the_identity_cache_misses_for_an_equal_copy():
+    """The cache for_the_same_arguments computes anew if the argument is an equal copy instead of the same object."""
     total, asked = counting(for_the_same_arguments)
     first, equal = tuple([1, 2]), tuple([1, 2])
     assert [total(first), total(first), total(equal), total(first, equal)] == [3, 3, 3, 6]
@@ -55,8 +60,8 @@ def test_a_cached_function_rejects_keyword_arguments(wrapper):
         total(number=1)
 
 
-def test_a_cached_call_returns_its_own_result_if_another_call_interrupts_it():
-    """As if another thread called the function while the cached arguments are compared with the new ones."""
+def test_an_interrupted_cached_call_returns_its_own_result():
+    """If another thread calls a cached function during the first call, the first call still returns its own result."""
 
     @for_equal_arguments
     def length(word: object) -> int:

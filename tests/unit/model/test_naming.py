@@ -11,7 +11,8 @@ V = "9d3b6f0e-2a57-4c1d-b1a4-5f5d1f0f8f10"
 
 
 @pytest.mark.parametrize("suffix", ["", "_resize", "_del"])
-def test_a_folder_named_after_an_instance_uuid_belongs_to_the_instance(suffix):
+def test_a_folder_with_an_instance_uuid_is_the_instances(suffix):
+    """A folder belongs to an instance if its name is the instance's uuid, alone or with _resize or _del."""
     assert instance_folder(f"{U}{suffix}") == (U, suffix)
 
 
@@ -19,7 +20,8 @@ def test_a_folder_named_after_an_instance_uuid_belongs_to_the_instance(suffix):
     "name",
     [f"{U}_foo", f"{U}_", f"{U}_resize_del", f"x{U}", U.upper(), f"{U}\n", U[:-1], U.replace("-", ""), "", "_base"],
 )
-def test_a_folder_with_an_invalid_uuid_or_unknown_suffix_belongs_to_no_instance(name):
+def test_a_folder_with_another_name_belongs_to_no_instance(name):
+    """A folder belongs to no instance if its name is an invalid uuid or has an unknown suffix, for example "_base"."""
     assert instance_folder(name) is None
 
 
@@ -34,7 +36,8 @@ def test_a_folder_with_an_invalid_uuid_or_unknown_suffix_belongs_to_no_instance(
         (f"x{U}_disk", None),
     ],
 )
-def test_a_volume_name_with_uuid_and_suffix_disk_identifies_its_instance(name, owner):
+def test_a_volume_name_shows_its_instance(name, owner):
+    """A volume belongs to an instance if its name is the instance's uuid and a suffix that begins with _disk."""
     assert instance_of_volume(name) == owner
 
 
@@ -50,5 +53,6 @@ def test_a_volume_name_with_uuid_and_suffix_disk_identifies_its_instance(name, o
         (f"{U}_disk", False, False),
     ],
 )
-def test_volumes_and_files_of_the_block_storage_service_are_recognised_by_name(name, volume, file):
+def test_cinder_volumes_are_recognised_by_name(name, volume, file):
+    """The agent recognises volumes and files of cinder by names such as volume-<uuid>."""
     assert (is_block_storage_volume(name), is_block_storage_file(name)) == (volume, file)

@@ -16,7 +16,8 @@ from agent.monitoring.address import Address, parsed
         ("tcp://0.0.0.0:9199", Address(host="0.0.0.0", port=9199), False),
     ],
 )
-def test_a_monitoring_address_is_parsed_and_rendered_to_the_same_text(uri, address, is_local):
+def test_a_monitoring_address_is_parsed(uri, address, is_local):
+    """A unix:// or tcp:// address of a monitoring server is parsed, and can be written as the same text again."""
     assert (parsed(uri), parsed(uri).uri, parsed(uri).is_local) == (address, uri, is_local)
 
 
@@ -28,6 +29,7 @@ def test_a_monitoring_address_is_parsed_and_rendered_to_the_same_text(uri, addre
         *("unix://", "unix:///", "unix://relative", "http://127.0.0.1:9199", "unix:///a\0b", "tcp://[::1:9199"),
     ],
 )
-def test_a_malformed_monitoring_address_is_rejected_with_examples(uri):
+def test_an_invalid_monitoring_address_is_rejected(uri):
+    """The error message about an invalid address of a monitoring server contains an example of a valid address."""
     with pytest.raises(ValueError, match=r"unix:///run/stocktake/NAME\.sock"):
         parsed(uri)

@@ -32,38 +32,44 @@ def checks(state, loop=ALIVE, bus=None, now=0.0, expire_s=None):
     return overall.value, {name: check["status"] for name, check in found["checks"].items()}
 
 
-def test_all_checks_pass_after_an_audit_that_read_every_source():
+def test_all_health_checks_pass_if_every_source_was_read():
+    """All checks of the health page pass after an audit that read Placement, nova's database, libvirt and LVM."""
     overall, found = checks(after(report()))
     assert overall == "pass"
     names = {"audit_loop", "placement", "state", "libvirt", "storage", "write_lock", "identity"}
     assert found == dict.fromkeys(names, "pass")
 
 
-def test_the_health_document_names_the_provider_and_the_host():
+def test_the_health_page_shows_the_provider_and_the_host():
+    """The agent's health page contains the uuid of the root provider and the host's name."""
     _, found = document(after(report()), ALIVE, None, Moment("2026-11-25T01:00:00Z", 0.0), None)
     assert (found["version"], found["serviceId"], found["description"]) == ("1.0", PROVIDER, "stocktake-agent")
     assert found["notes"] == {"host": "compute-17", "hostname": "compute-17.example.org"}
 
 
-def test_the_health_report_checks_only_the_audit_loop_before_the_first_audit():
+def test_only_the_audit_loop_is_checked_before_an_audit():
+    """Before the first audit ends, the agent's health page contains only the check audit_loop."""
     assert checks(HealthState()) == ("pass", {"audit_loop": "pass"})
 
 
 @pytest.mark.parametrize(
     ("lost", "name"), [("placement", "placement"), ("state", "state"), ("libvirt", "libvirt"), ("lvm", "storage")]
 )
-def test_a_source_check_warns_after_one_failed_read_and_fails_after_three(lost, name):
+def test_a_health_check_fails_after_three_failed_reads(lost, name):
+    """If a source such as libvirt is unreadable, its health check warns for two audits and fails at the third."""
     gone = report(source(lost, ok=False))
     found = [checks(after(report(), *[gone] * times))[1][name] for times in (0, 1, 2, 3)]
     assert found == ["pass", "warn", "warn", "fail"]
     assert checks(after(gone, gone, gone, report())) == checks(after(report()))
 
 
-def test_a_source_check_fails_at_once_if_the_source_refuses_the_credentials():
+def test_a_health_check_fails_at_once_for_bad_credentials():
+    """If Placement refuses the agent's credentials, the health check of Placement fails after the first audit."""
     assert checks(after(report(source("placement", ok=False, denied=True))))[1]["placement"] == "fail"
 
 
-def test_a_source_check_keeps_its_state_if_an_audit_does_not_read_the_source():
+def test_a_health_check_is_kept_if_its_source_is_not_read():
+    """If an audit does not try to read a source, an earlier health check of the source keeps its status."""
     not_asked = report(source("placement", ok=False, asked=False))
     assert checks(after(not_asked))[1]["placement"] == "warn"
     assert checks(after(report(), not_asked))[1]["placement"] == "pass"
@@ -71,17 +77,20 @@ def test_a_source_check_keeps_its_state_if_an_audit_does_not_read_the_source():
     assert checks(after(gone, gone, not_asked, gone))[1]["placement"] == "fail"
 
 
-def test_the_write_lock_check_fails_after_three_audits_without_the_lock():
+def test_the_lock_check_fails_after_three_audits():
+    """The health check write_lock warns after one and two audits without the write lock, and fails after three."""
     missed = report(lock_missed=True)
     assert [checks(after(*[missed] * times))[1]["write_lock"] for times in (1, 2, 3)] == ["warn", "warn", "fail"]
 
 
-def test_the_identity_check_warns_while_the_provider_uuid_is_unknown():
+def test_the_identity_check_warns_without_a_provider_uuid():
+    """The health check identity warns if the agent does not know the uuid of the host's root provider."""
     assert checks(after(report(provider_uuid=None))) == ("warn", checks(after(report()))[1] | {"identity": "warn"})
 
 
 @pytest.mark.parametrize(("failures", "status"), [(0, "pass"), (1, "warn"), (2, "warn"), (3, "fail"), (9, "fail")])
-def test_the_message_bus_check_warns_and_later_fails_while_the_broker_is_lost(failures, status):
+def test_the_message_bus_check_fails_after_three_failures(failures, status):
+    """The health check message_bus warns after one failure of the message bus, and fails after three."""
     assert checks(after(report()), bus=BusState(failures=failures))[1]["message_bus"] == status
 
 
@@ -93,13 +102,14 @@ def test_the_message_bus_check_warns_and_later_fails_while_the_broker_is_lost(fa
         (Loop(is_alive=False, running_s=1.0), "fail"),
     ],
 )
-def test_the_audit_loop_check_warns_in_a_long_audit_and_fails_if_the_loop_died(loop, status):
+def test_the_audit_loop_check_fails_if_the_loop_died(loop, status):
+    """The health check audit_loop warns if an audit takes too long, and fails if the audit loop has ended."""
     overall, found = checks(after(report()), loop=loop)
     assert (overall, found["audit_loop"]) == (status, status)
 
 
-def test_a_check_warns_if_its_last_result_is_too_old():
-    """The overall status warns too."""
+def test_a_health_check_warns_if_its_result_is_too_old():
+    """If the last audit is older than the expiry time, the health checks of sources and the overall status warn."""
     state = after(report())
     assert checks(state, now=300.0, expire_s=300.0)[0] == "pass"
     overall, found = checks(state, now=300.1, expire_s=300.0)
@@ -107,15 +117,16 @@ def test_a_check_warns_if_its_last_result_is_too_old():
     assert checks(state, now=1e9, expire_s=None)[0] == "pass"
 
 
-def test_a_reload_drops_the_check_results_but_keeps_the_failure_counts():
-    """So a single failed read after the reload may fail the check of a source."""
+def test_a_reload_keeps_the_failure_counts_of_health_checks():
+    """After a reload the old check results are gone. One more failed read still makes a third failure in a row."""
     gone = report(source("placement", ok=False))
     state = without_checks(after(gone, gone))
     assert checks(state) == ("pass", {"audit_loop": "pass"})
     assert checks(after(gone, state=state))[1]["placement"] == "fail"
 
 
-def test_a_check_that_does_not_pass_gives_the_reason_in_at_most_300_characters():
+def test_a_failed_health_check_shows_a_short_reason():
+    """A health check that does not pass shows the error in its field output, shortened to 300 characters."""
     gone = report(replace(source("placement", ok=False), error="x" * 5000))
     _, found = document(after(gone), ALIVE, None, Moment("2026-11-25T01:00:00Z", 0.0), None)
     assert found["checks"]["placement"]["output"] == "x" * 300
@@ -123,6 +134,6 @@ def test_a_check_that_does_not_pass_gives_the_reason_in_at_most_300_characters()
 
 
 def test_findings_do_not_change_the_health_status():
-    """The agent's health status is still `pass` after an audit that reported findings."""
+    """The agent's health status is still "pass" after an audit that reported findings."""
     assert REPORT.findings
     assert checks(after(report()))[0] == Status.PASS.value

@@ -18,7 +18,8 @@ CPUS = st.sets(st.integers(0, HIGHEST_CPU), min_size=1, max_size=60) | st.sets(s
         ("0", (0,)),
     ],
 )
-def test_parse_cpu_list_expands_ranges_and_omits_excluded_cpus(text, cpus):
+def test_parse_cpu_list_expands_ranges_and_exclusions(text, cpus):
+    """The text "1-4,^3,6" gives the CPUs 1, 2, 4 and 6."""
     assert parse_cpu_list(text) == cpus
 
 
@@ -33,6 +34,7 @@ def test_parse_cpu_list_rejects_an_invalid_list(text):
 
 @pytest.mark.parametrize(("cpus", "text"), [((6, 1, 2, 4, 3), "1-4,6"), ((0,), "0"), ((), ""), ((2, 3), "2-3")])
 def test_render_cpu_list_returns_the_shortest_text(cpus, text):
+    """The CPUs 1, 2, 3, 4 and 6 give the text "1-4,6"."""
     assert render_cpu_list(cpus) == text
 
 
@@ -43,6 +45,7 @@ def test_parsing_a_rendered_cpu_set_returns_the_same_set(cpus):
 
 @given(CPUS, CPUS)
 def test_parse_cpu_list_subtracts_the_excluded_cpus(chosen, excluded):
+    """CPUs after a ^ are left out, wherever they are in the text. If no CPU is left, ValueError is raised."""
     text = f"^{render_cpu_list(excluded).replace(',', ',^')},{render_cpu_list(chosen)}"
     if chosen - excluded:
         assert set(parse_cpu_list(text)) == chosen - excluded
@@ -52,7 +55,8 @@ def test_parse_cpu_list_subtracts_the_excluded_cpus(chosen, excluded):
 
 
 @given(st.text(alphabet="0123456789-,^ ax", max_size=12))
-def test_parse_cpu_list_returns_a_sorted_list_or_raises_value_error(text):
+def test_parse_cpu_list_sorts_or_raises_value_error(text):
+    """For random text, parse_cpu_list returns sorted CPU numbers without repetition, or raises ValueError."""
     try:
         cpus = parse_cpu_list(text)
     except ValueError:

@@ -40,11 +40,13 @@ FOUND = {
 
 
 @pytest.mark.parametrize(("entry", "expected"), FOUND.values(), ids=FOUND.keys())
-def test_a_device_spec_entry_matches_devices_by_id_and_address(entry, expected):
+def test_a_device_spec_entry_matches_by_id_and_address(entry, expected):
+    """An entry of [pci] device_spec can select devices by vendor_id, product_id and address."""
     assert addresses(entry) == expected
 
 
-def test_a_device_is_assigned_to_the_first_device_spec_entry_that_matches_it():
+def test_a_device_gets_the_first_matching_device_spec_entry():
+    """If several entries of [pci] device_spec match a device, the first of these entries applies."""
     entries = ({"address": GPU, "trusted": "first"}, {"vendor_id": "10de"}, {})
     assert [(m.device.address, m.position) for m in matched(DEVICES, specs(*entries))] == [
         (GPU, 0),
@@ -53,7 +55,8 @@ def test_a_device_is_assigned_to_the_first_device_spec_entry_that_matches_it():
     ]
 
 
-def test_the_devname_field_matches_a_network_device_and_its_virtual_functions():
+def test_devname_matches_a_network_card_and_its_vfs():
+    """An entry of [pci] device_spec with devname selects the network card and its virtual functions."""
     own = device(PF, PciKind.PF, "8086:1563", interface="eno1")
     assert addresses({"devname": "eno1"}, devices=(own, *FUNCTIONS[1:], device(GPU))) == [PF, *BOTH]
     assert addresses({"devname": "eno2"}, devices=(own, *FUNCTIONS[1:])) == []
@@ -62,7 +65,7 @@ def test_the_devname_field_matches_a_network_device_and_its_virtual_functions():
 
 
 def test_a_device_with_a_long_pci_domain_is_not_matched():
-    """A PCI domain of more than 16 bits, as in 10000:81:00.0, matches no entry of [pci] device_spec."""
+    """A device with a PCI domain of more than 16 bits, as in 10000:81:00.0, matches no entry of [pci] device_spec."""
     assert addresses({}, devices=(device("10000:81:00.0"), device("00ff:81:00.0"))) == ["00ff:81:00.0"]
 
 
@@ -70,17 +73,20 @@ def test_a_device_with_a_long_pci_domain_is_not_matched():
     ("kind", "serial", "found"),
     [(PciKind.VF, "S1", True), (PciKind.VF, None, False), (PciKind.VF, "", False), (PciKind.PF, "S1", False)],
 )
-def test_a_remote_managed_device_spec_matches_only_vfs_with_a_card_serial(kind, serial, found):
+def test_remote_managed_matches_only_vfs_with_a_card_serial(kind, serial, found):
+    """A device_spec entry with remote_managed = true selects only virtual functions of a card with a serial number."""
     one = device(BOTH[0], kind, parent_address=PF, card_serial=serial)
     assert bool(addresses({"remote_managed": "true"}, devices=(one,))) is found
     assert addresses({"remote_managed": "false"}, devices=(one,)) == [BOTH[0]]
 
 
-def test_a_device_spec_entry_without_any_device_left_is_listed_as_unused():
+def test_a_device_spec_entry_without_devices_is_unused():
+    """A device_spec entry is listed as unused if it matches no device, or only devices that earlier entries took."""
     entries = ({"vendor_id": "10de"}, {"address": GPU}, {"vendor_id": "1234"}, {"product_id": "1515"})
     found = [(one.position, one.taken) for one in idle(DEVICES, specs(*entries))]
     assert found == [(1, (GPU,)), (2, ())]
 
 
-def test_a_device_spec_entry_that_repeats_an_earlier_entry_gets_no_device():
+def test_a_repeated_device_spec_entry_is_unused():
+    """If [pci] device_spec contains the same entry twice, the second entry is listed as unused."""
     assert [one.position for one in idle(DEVICES, specs({"vendor_id": "10de"}, {"vendor_id": "10de"}))] == [1]

@@ -29,12 +29,14 @@ CASES = [
 
 @pytest.mark.parametrize(("mode", "models", "arch", "expected"), CASES)
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_cpu_mode_and_architecture_decide_which_cpu_models_a_guest_has(mode, models, arch, expected, virt_type):
+def test_cpu_mode_and_architecture_decide_the_cpu_models(mode, models, arch, expected, virt_type):
+    """The agent knows which CPU models nova gives to guests, by cpu_mode, cpu_models and the host's architecture."""
     assert models_of(GuestCpu(mode=mode, models=models), arch, virt_type) == expected
 
 
 @pytest.mark.parametrize("virt_type", ["lxc", "parallels"])
 def test_a_container_has_no_cpu_model(virt_type):
+    """With virt_type lxc or parallels, the agent expects no CPU model for guests, even if cpu_models is set."""
     assert not takes_a_model(virt_type)
     assert models_of(GuestCpu(mode="none"), "x86_64", virt_type) == ()
     assert models_of(GuestCpu(mode="custom", models=CHOSEN), "x86_64", virt_type) == ()

@@ -6,7 +6,8 @@ from agent.monitoring.metrics.catalog import CATALOG, COUNTER
 from tests.rigs.source_tree import ROOT
 
 
-def test_the_table_of_metrics_in_the_documentation_equals_the_catalog():
+def test_the_documented_metrics_equal_the_catalog():
+    """The table in docs/monitoring.md contains every metric of the code, with the same type, labels and help text."""
     text = (ROOT / "docs/monitoring.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
     names = {name: f"{name}_total" if metric.kind == COUNTER else name for name, metric in CATALOG.items()}
