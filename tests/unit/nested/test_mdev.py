@@ -35,7 +35,8 @@ TWO_TYPES = settings(mdev_types=(mdev_type("nvidia-11", AT_06), mdev_type("nvidi
 CAPPED = settings(mdev_types=(mdev_type("nvidia-11", AT_06, max_instances=2), mdev_type("nvidia-12", AT_07)))
 
 
-def test_s100_the_vgpu_total_of_a_card_counts_existing_and_creatable_mdevs():
+def test_s100_a_card_offers_existing_and_creatable_vgpus():
+    """A card's VGPU total is its existing mediated devices (mdevs) plus those that the card can still create."""
     tree = tree_of(snapshot(libvirt=CARDS), ONE_TYPE)
     children = below(tree)
     assert {name: found.inventories for name, found in children.items()} == {
@@ -49,19 +50,21 @@ def test_s100_the_vgpu_total_of_a_card_counts_existing_and_creatable_mdevs():
     assert tree.root.inventory("VGPU") is None
 
 
-def test_s101_the_vgpu_total_of_a_card_counts_only_its_configured_mdev_type():
+def test_s101_a_card_offers_only_its_configured_mdev_type():
+    """The VGPU total of each card counts only mediated devices of the type that [mdev_TYPE] configures for the card."""
     assert totals(tree_of(snapshot(libvirt=CARDS), TWO_TYPES)) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
 
 
 @pytest.mark.parametrize("there", [False, True])
-def test_s102_a_card_with_more_vgpus_than_max_instances_has_no_provider(there):
+def test_s102_a_card_above_max_instances_has_no_provider(there):
+    """If a card offers more vGPUs than max_instances of its mdev type allows, the agent removes the card's provider."""
     old = child(GPU_06, inventory("VGPU", 16))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(*(old,) if there else ())), CAPPED)
     assert totals(tree) == {GPU_07: {"VGPU": 10}}
     assert tree.obsolete == ((old.uuid,) if there else ())
 
 
-def test_s94_a_card_whose_capacity_is_zero_has_no_provider():
+def test_s94_a_card_without_vgpu_capacity_has_no_provider():
     tree = tree_of(snapshot(libvirt=with_devices(card(GPU_06, nvidia_11=0))), ONE_TYPE)
     assert totals(tree) == {}
 
@@ -92,16 +95,19 @@ TOTALS = {
 
 
 @pytest.mark.parametrize(("types", "expected"), TOTALS.values(), ids=TOTALS.keys())
-def test_the_configured_mdev_types_determine_the_inventory_of_each_card(types, expected):
+def test_the_configured_mdev_types_decide_the_inventories(types, expected):
+    """The options [mdev_TYPE] decide which type of mediated device (mdev) a card offers, in which resource class."""
     assert totals(tree_of(snapshot(libvirt=CARDS), settings(mdev_types=tuple(types)))) == expected
 
 
-def test_a_vgpu_card_that_can_create_no_more_mdevs_offers_its_existing_mdevs():
+def test_a_full_vgpu_card_offers_its_existing_mdevs():
+    """If a card can create no more mediated devices, its VGPU total is the number of its existing devices."""
     made = with_devices(made=mdevs(GPU_06, "nvidia-11", 3))
     assert totals(tree_of(snapshot(libvirt=made), ONE_TYPE)) == {GPU_06: {"VGPU": 3}}
 
 
-def test_a_non_pci_mdev_card_gets_a_provider_only_if_the_configuration_names_it():
+def test_an_mdev_card_outside_pci_must_be_configured():
+    """A card that is no PCI device gets an mdev provider only if [mdev_TYPE] device_addresses contains its name."""
     made = with_devices(card("mtty_mtty", mtty_2=24), card("css_0_0_0042", vfio_ccw_io=1))
     default = settings(mdev_types=(mdev_type("mtty-2"),))
     assert totals(tree_of(snapshot(libvirt=made), default)) == {}
@@ -127,8 +133,8 @@ LEFT_ALONE = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_the_agent_keeps_the_provider_of_a_card_that_is_gone_or_unreadable(libvirt, chosen):
-    """The same holds while mediated devices are switched off."""
+def test_the_provider_of_a_missing_or_unreadable_card_is_kept(libvirt, chosen):
+    """The agent does not delete the provider of a vGPU card that libvirt no longer lists or cannot describe."""
     old = child(GPU_06, inventory("VGPU", 4), traits=frozenset())
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert GPU_06 not in below(tree)
@@ -153,7 +159,8 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_mdev_providers_are_unchanged_if_the_host_devices_cannot_be_read(libvirt, lost, why):
+def test_mdev_providers_are_kept_if_devices_are_unreadable(libvirt, lost, why):
+    """If the host's devices cannot be read, the agent leaves mdev providers unchanged and reports the reason."""
     old = child(GPU_06, inventory("VGPU", 4))
     world = snapshot(libvirt=libvirt, placement=standing(old), lost=lost)
     tree = tree_of(world, ONE_TYPE)
@@ -163,8 +170,8 @@ def test_mdev_providers_are_unchanged_if_the_host_devices_cannot_be_read(libvirt
     assert ("mdev providers", why) in {(held.what, held.why) for held in decided(world, ONE_TYPE).plan.held_back}
 
 
-def test_the_provider_of_a_gpu_keeps_its_uuid_if_its_classes_change():
-    """The agent owns, and so removes, a class that the card no longer has."""
+def test_a_gpus_provider_keeps_its_uuid_if_its_classes_change():
+    """The agent updates the existing provider and removes the resource class that the card no longer has."""
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]
@@ -172,7 +179,8 @@ def test_the_provider_of_a_gpu_keeps_its_uuid_if_its_classes_change():
     assert found.owned_classes == {"VGPU", "CUSTOM_OLD"}
 
 
-def test_an_obsolete_mdev_provider_with_allocations_is_not_deleted():
+def test_an_obsolete_mdev_provider_in_use_is_not_deleted():
+    """The agent deletes an obsolete provider of a vGPU card only after its VGPU allocations are gone."""
     old = child(GPU_06, inventory("VGPU", 16))
     world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
     plan = decided(world, CAPPED).plan
@@ -181,8 +189,8 @@ def test_an_obsolete_mdev_provider_with_allocations_is_not_deleted():
     assert (old.uuid, why) in {(h.provider_uuid, h.why) for h in plan.held_back}
 
 
-def test_s106_cards_get_no_vgpu_provider_while_the_root_has_vgpu_allocations():
-    """Unlike nova-compute, the agent reports a finding and goes on; an audit itself never moves the allocation."""
+def test_s106_vgpus_in_use_stay_on_the_root_provider():
+    """While the root provider has VGPU allocations, cards get no child providers. The agent reports a finding."""
     world = snapshot(
         libvirt=CARDS,
         placement=standing(held=(on(ROOT_UUID, "i1", "VGPU", 1),), inventories=(inventory("VGPU", 16),)),
@@ -197,7 +205,8 @@ def test_s106_cards_get_no_vgpu_provider_while_the_root_has_vgpu_allocations():
     assert {i.resource_class for i in put.inventories} >= {"VGPU", "VCPU", "MEMORY_MB", "DISK_GB"}, "the root goes out"
 
 
-def test_unused_vgpu_inventory_of_the_root_provider_moves_to_child_providers():
+def test_unused_vgpus_move_from_the_root_to_child_providers():
+    """If nobody uses the root provider's VGPU, the agent moves this inventory to the child providers of the cards."""
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     decision = decided(world, ONE_TYPE)
     put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))
@@ -205,7 +214,8 @@ def test_unused_vgpu_inventory_of_the_root_provider_moves_to_child_providers():
     assert totals(decision.tree) == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
 
 
-def test_vgpu_inventory_of_the_root_provider_is_kept_if_no_mdev_type_is_enabled():
+def test_vgpus_stay_on_the_root_if_no_mdev_type_is_enabled():
+    """Without a configured mdev type, the agent does not remove VGPU inventory from the root provider."""
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     assert "VGPU" not in tree_of(world, settings()).root.owned_classes
 
@@ -219,11 +229,13 @@ PLACES = {
 
 
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
-def test_the_pci_address_is_read_from_the_name_of_a_libvirt_device(name, place):
+def test_the_pci_address_is_read_from_the_device_name(name, place):
+    """The libvirt device pci_0000_84_00_0 has the address 0000:84:00.0. Other names are kept as they are."""
     assert place_of(name) == place
 
 
-def test_no_mdev_provider_is_added_or_withdrawn_if_libvirt_cannot_be_read():
+def test_mdev_providers_need_a_readable_libvirt():
+    """If libvirt cannot be read, the agent adds and removes no provider of mediated devices."""
     family, blind = MediatedDevices(), snapshot(lost=[LIBVIRT])
     assert family.needs(ONE_TYPE) == {LIBVIRT}
     assert family.obstacle(blind, ONE_TYPE) is None
@@ -231,8 +243,8 @@ def test_no_mdev_provider_is_added_or_withdrawn_if_libvirt_cannot_be_read():
     assert family.withdrawn(blind, ONE_TYPE) == frozenset()
 
 
-def test_a_child_provider_is_left_alone_if_its_name_lacks_the_node_name_prefix():
-    """A tree may have a child with another prefix (an operator's own): only ``<node>_<name>`` is the agent's."""
+def test_a_child_provider_without_the_node_name_is_left_alone():
+    """The agent does not delete an operator's own child provider with a name like other_pci_0000_06_00_0."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)
     assert tree.obsolete == ()

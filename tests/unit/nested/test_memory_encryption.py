@@ -32,7 +32,8 @@ CONTEXT = "MEM_ENCRYPTION_CONTEXT"
 SNP_MACHINE = machine(sev=SEV, launch_security=frozenset({"sev", "sev-snp"}))
 
 
-def test_s103_amd_sev_is_published_as_a_child_provider_with_max_unit_1():
+def test_s103_amd_sev_has_a_child_provider_with_max_unit_1():
+    """A host with AMD SEV gets a child provider with MEM_ENCRYPTION_CONTEXT. One guest can take one context."""
     tree = tree_of(snapshot(libvirt=encrypting(sev="Y")))
     found = below(tree)
     assert list(found) == ["amd_sev"]
@@ -47,13 +48,15 @@ def test_s103_amd_sev_is_published_as_a_child_provider_with_max_unit_1():
     assert tree.root.inventory(CONTEXT) is None
 
 
-def test_s104_sev_and_sev_es_have_two_child_providers_with_separate_totals():
+def test_s104_sev_and_sev_es_have_separate_child_providers():
+    """A host with AMD SEV and SEV-ES gets one child provider for each of the two, each with its own total."""
     tree = tree_of(snapshot(libvirt=encrypting(sev="1", sev_es="1")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_es": {CONTEXT: 17}}
     assert below(tree)["amd_sev_es"].traits_wanted == {"HW_CPU_X86_AMD_SEV_ES", "CUSTOM_OWNER_STOCKTAKE"}
 
 
-def test_s105_a_host_with_sev_snp_has_a_sev_snp_provider_and_no_sev_es_provider():
+def test_s105_a_sev_snp_provider_takes_the_place_of_sev_es():
+    """A host with AMD SEV-SNP gets child providers for SEV and SEV-SNP, and no child provider for SEV-ES."""
     tree = tree_of(snapshot(libvirt=encrypting(x86(SNP_MACHINE), sev="Y", sev_es="Y", sev_snp="Y")))
     assert totals(tree) == {"amd_sev": {CONTEXT: 16}, "amd_sev_snp": {CONTEXT: 17}}
     assert below(tree)["amd_sev_snp"].traits_wanted == {"HW_CPU_X86_AMD_SEV_SNP", "CUSTOM_OWNER_STOCKTAKE"}
@@ -90,14 +93,16 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
-def test_the_sev_providers_depend_on_support_in_the_kernel_and_qemu_and_libvirt(libvirt, expected):
+def test_sev_providers_need_support_in_kernel_and_libvirt(libvirt, expected):
+    """A host gets a child provider only for kinds of AMD SEV that the kernel, QEMU and libvirt all support."""
     tree = tree_of(snapshot(libvirt=libvirt))
     assert set(below(tree)) == expected
     assert tree.frozen_families == ()
 
 
 @pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
-def test_the_provider_of_an_unsupported_memory_encryption_is_removed(libvirt, expected):
+def test_the_provider_of_an_unsupported_sev_kind_is_removed(libvirt, expected):
+    """If the host does not support a kind of AMD SEV, the agent removes the child provider of this kind."""
     old = {kind: child(kind, inventory(CONTEXT, 3, max_unit=1)) for kind in ("amd_sev", "amd_sev_es", "amd_sev_snp")}
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(*old.values())))
     assert set(tree.obsolete) == {provider.uuid for kind, provider in old.items() if kind not in expected}
@@ -147,7 +152,8 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_memory_encryption_providers_stay_unchanged_if_sev_support_is_unknown(libvirt, lost, why):
+def test_sev_providers_are_kept_if_support_is_unknown(libvirt, lost, why):
+    """If the agent cannot find out whether the host supports AMD SEV, the child providers for SEV stay unchanged."""
     old = child("amd_sev", inventory(CONTEXT, 16, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)))
     assert below(tree) == {}
@@ -155,19 +161,21 @@ def test_memory_encryption_providers_stay_unchanged_if_sev_support_is_unknown(li
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
 
 
-def test_an_unreadable_cpu_model_does_not_block_memory_encryption_providers():
+def test_an_unreadable_cpu_model_blocks_no_sev_provider():
+    """If libvirt does not know a CPU model, the agent still updates the child providers for memory encryption."""
     other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
 
 
-def test_an_unreadable_machine_type_is_ignored_if_another_type_supports_sev():
+def test_sev_needs_only_one_readable_machine_type():
+    """If one machine type of QEMU supports AMD SEV, an unreadable other machine type does not matter."""
     known = encrypting(x86(machine("pc", sev=SEV), missing=(MISSING,)), sev="Y")
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 
 
-def test_libvirt_capabilities_are_not_needed_if_the_kernel_has_no_sev_support():
-    """A host of another vendor need not wait while libvirt still probes its QEMU."""
+def test_a_host_without_sev_needs_no_libvirt_capabilities():
+    """If the kernel has no SEV support, the agent decides before libvirt has reported its capabilities."""
     tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
     assert (tree.frozen_families, below(tree)) == ((), {})
 
@@ -175,15 +183,16 @@ def test_libvirt_capabilities_are_not_needed_if_the_kernel_has_no_sev_support():
 NO_CPU = MissingPart(part=Part.HOST_CPU, why="no <arch>")
 
 
-def test_memory_encryption_providers_stay_unchanged_if_the_host_cpu_is_unknown():
-    """The architecture of such a host is empty."""
+def test_sev_providers_are_kept_if_the_host_cpu_is_unknown():
+    """If libvirt's description of the host CPU is unreadable, child providers for memory encryption stay unchanged."""
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
     assert (below(tree), tree.obsolete) == ({}, ())
     assert [f.why for f in tree.frozen_families] == ["memory encryption support is unknown (host CPU: no <arch>)"]
 
 
-def test_intel_tdx_is_published_as_a_child_provider_with_max_unit_1():
+def test_intel_tdx_has_a_child_provider_with_max_unit_1():
+    """A host with Intel TDX gets a child provider with MEM_ENCRYPTION_CONTEXT. One guest can take one context."""
     tree = tree_of(snapshot(libvirt=with_tdx(31)), passing_through())
     found = below(tree)
     assert list(found) == ["intel_tdx"]
@@ -218,8 +227,8 @@ TDX = {
 
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
-def test_the_agent_publishes_the_same_number_of_tdx_contexts_as_nova(libvirt, chosen, expected):
-    """The number depends on the kernel, on nova's options and on libvirt."""
+def test_the_number_of_tdx_contexts_equals_that_of_nova(libvirt, chosen, expected):
+    """The number depends on the kernel, on libvirt and on the option num_intel_tdx_guests of nova."""
     tree = tree_of(snapshot(libvirt=libvirt), chosen)
     assert totals(tree) == ({"intel_tdx": {CONTEXT: expected}} if expected else {})
     assert tree.frozen_families == ()
@@ -227,6 +236,7 @@ def test_the_agent_publishes_the_same_number_of_tdx_contexts_as_nova(libvirt, ch
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
 def test_the_provider_of_unsupported_tdx_is_removed(libvirt, chosen, expected):
+    """If the host or its configuration no longer supports Intel TDX, the agent removes the child provider for TDX."""
     old = child("intel_tdx", inventory(CONTEXT, 3, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, placement=standing(old)), chosen)
     assert tree.obsolete == (() if expected else (old.uuid,))
@@ -261,7 +271,8 @@ TDX_UNKNOWN = {
 
 
 @pytest.mark.parametrize(("libvirt", "lost", "why"), TDX_UNKNOWN.values(), ids=TDX_UNKNOWN.keys())
-def test_memory_encryption_providers_stay_unchanged_if_tdx_support_is_unknown(libvirt, lost, why):
+def test_the_tdx_provider_is_kept_if_tdx_support_is_unknown(libvirt, lost, why):
+    """If the agent cannot find out whether the host supports Intel TDX, the child provider for TDX stays unchanged."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=libvirt, lost=lost, placement=standing(old)), passing_through())
     assert below(tree) == {}
@@ -270,19 +281,21 @@ def test_memory_encryption_providers_stay_unchanged_if_tdx_support_is_unknown(li
 
 
 @pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
-def test_the_agent_needs_no_libvirt_capabilities_if_nova_options_rule_out_tdx(chosen):
-    """Such a host need not wait while libvirt still probes its QEMU."""
+def test_options_against_tdx_need_no_libvirt_capabilities(chosen):
+    """If nova's options rule out Intel TDX, the agent decides before libvirt has reported its capabilities."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)
     assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))
 
 
-def test_an_unreadable_machine_type_is_ignored_if_another_type_supports_tdx():
+def test_tdx_needs_only_one_readable_machine_type():
+    """If one machine type of QEMU supports Intel TDX, an unreadable other machine type does not matter."""
     known = with_tdx(31, x86(machine("q35", tdx=True), missing=(MISSING,)))
     assert totals(tree_of(snapshot(libvirt=known), passing_through())) == {"intel_tdx": {CONTEXT: 31}}
 
 
-def test_sev_is_also_published_with_cpu_mode_host_passthrough():
+def test_sev_is_published_with_cpu_mode_host_passthrough():
+    """With [libvirt] cpu_mode = host-passthrough, a host with AMD SEV still gets its child provider for SEV."""
     tree = tree_of(snapshot(libvirt=encrypting(sev="Y")), passing_through())
     assert (totals(tree), tree.frozen_families) == ({"amd_sev": {CONTEXT: 16}}, ())
 
@@ -295,8 +308,8 @@ def _root_traits(decision):
     return set(puts[0].traits)
 
 
-def test_s107_the_audit_reports_and_keeps_a_sev_allocation_on_the_root_provider():
-    """Unlike nova-compute: an audit never moves the context but reports a finding, and the root is still published."""
+def test_s107_a_sev_allocation_on_the_root_stays_there():
+    """If the root provider has an allocation of AMD SEV, an audit leaves the allocation there and reports a finding."""
     world = snapshot(
         libvirt=encrypting(sev="Y"), placement=standing(held=(on(ROOT_UUID, "c", CONTEXT, 1),), **OLD_ROOT)
     )
@@ -309,7 +322,8 @@ def test_s107_the_audit_reports_and_keeps_a_sev_allocation_on_the_root_provider(
     assert {i.resource_class for i in put.inventories} >= {CONTEXT, "VCPU", "MEMORY_MB", "DISK_GB"}
 
 
-def test_s107_unused_sev_inventory_moves_from_the_root_provider_to_a_child():
+def test_s107_unused_sev_moves_from_the_root_to_a_child():
+    """If nobody uses the root provider's AMD SEV inventory, the agent moves this inventory to a child provider."""
     decision = decided(snapshot(libvirt=encrypting(sev="Y"), placement=standing(**OLD_ROOT)))
     assert totals(decision.tree) == {"amd_sev": {CONTEXT: 16}}
     assert "HW_CPU_X86_AMD_SEV" not in _root_traits(decision)
