@@ -40,7 +40,8 @@ def connected(server):
     return socket.create_connection(server.server_address[:2], timeout=30)
 
 
-def test_a_page_of_the_http_server_answers_get_and_head_requests(tcp):
+def test_the_monitoring_server_answers_get_and_head(tcp):
+    """A GET request for a known path gets the page, and a HEAD request gets the headers alone."""
     answer, body = ask(tcp, "GET", "/a?x=1", Accept="text/plain")
     assert (answer.status, body, answer.headers["X-One"]) == (200, "accept text/plain\n", "1")
     answer, body = ask(tcp, "HEAD", "/a")
@@ -49,16 +50,18 @@ def test_a_page_of_the_http_server_answers_get_and_head_requests(tcp):
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "BREW"])
-def test_http_methods_other_than_get_and_head_are_rejected(tcp, method):
+def test_the_monitoring_server_rejects_other_http_methods(tcp, method):
+    """The server of the health and metrics pages answers POST, PUT, DELETE and others with status 405."""
     answer, _ = ask(tcp, method, "/a")
     assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
 
 
-def test_a_request_for_an_unknown_path_is_answered_with_not_found(tcp):
+def test_an_unknown_path_is_answered_with_404(tcp):
     assert ask(tcp, "GET", "/b")[0].status == 404
 
 
-def test_a_request_of_more_than_8_kib_gets_no_answer(tcp):
+def test_a_too_long_http_request_gets_no_answer(tcp):
+    """The monitoring server accepts at most 8 KiB, and closes the connection of a longer request."""
     answer, _ = ask(tcp, "GET", "/a", Padding="x" * 7000)
     assert answer.status == 200
     with connected(tcp) as client:
@@ -71,7 +74,8 @@ def test_a_request_of_more_than_8_kib_gets_no_answer(tcp):
         assert answer == b""
 
 
-def test_a_request_that_arrives_slowly_is_ended_at_its_deadline(tcp, monkeypatch):
+def test_a_slow_http_request_is_ended_at_its_deadline(tcp, monkeypatch):
+    """If a client sends its request byte by byte, the monitoring server closes the connection at a deadline."""
     monkeypatch.setattr(module, "REQUEST_S", 0.3)
     with connected(tcp) as client:
         began = time.monotonic()
@@ -88,7 +92,8 @@ def test_a_request_that_arrives_slowly_is_ended_at_its_deadline(tcp, monkeypatch
         assert 0.25 < time.monotonic() - began < 20
 
 
-def test_a_fifth_simultaneous_connection_is_answered_with_503(tcp):
+def test_a_fifth_simultaneous_connection_gets_503(tcp):
+    """The monitoring server serves four clients at a time. A fifth client gets status 503."""
     slow = [connected(tcp) for _ in range(4)]
     until(lambda: tcp._free._value == 0, 30, "four connections are served")
     with connected(tcp) as fifth:
@@ -114,7 +119,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_a_unix_socket_has_the_configured_mode_and_is_removed_at_the_end(folder):
+def test_the_monitoring_socket_has_the_configured_mode(folder):
+    """The monitoring server creates its Unix socket with the configured mode and removes the socket at its end."""
     server = HttpServer(Address(path="s.sock"), PAGES, mode=0o640)
     server.start()
     assert stat.S_IMODE(os.stat("s.sock").st_mode) == 0o640
@@ -123,7 +129,8 @@ def test_a_unix_socket_has_the_configured_mode_and_is_removed_at_the_end(folder)
     assert not os.path.exists("s.sock")
 
 
-def test_a_unix_socket_is_accessible_only_to_its_owner_until_the_mode_is_set(folder, monkeypatch):
+def test_a_new_monitoring_socket_is_closed_to_others(folder, monkeypatch):
+    """A new Unix socket of the monitoring server has mode 0600 until its configured mode is set."""
     seen, chmod, before = [], os.chmod, os.umask(0)
     try:
         with monkeypatch.context() as patch:
@@ -136,7 +143,9 @@ def test_a_unix_socket_is_accessible_only_to_its_owner_until_the_mode_is_set(fol
     assert list(map(stat.S_IMODE, seen)) == [0o600]
 
 
-def test_a_socket_whose_mode_cannot_be_set_is_closed_and_removed(folder, monkeypatch):
+def test_a_socket_without_its_mode_is_removed(folder, monkeypatch):
+    """If the mode of the Unix socket cannot be set, the monitoring server fails and removes the socket file."""
+
     def refused(_path, _mode):
         raise PermissionError(1, "not permitted")
 
@@ -148,7 +157,8 @@ def test_a_socket_whose_mode_cannot_be_set_is_closed_and_removed(folder, monkeyp
     HttpServer(Address(path="s.sock"), PAGES).end()
 
 
-def test_a_stale_socket_file_is_replaced_but_not_the_socket_of_a_running_server(folder):
+def test_a_socket_file_is_replaced_only_without_a_server(folder):
+    """The monitoring server replaces the socket file of an ended server, and fails if another server still runs."""
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind("s.sock")
     server = HttpServer(Address(path="s.sock"), PAGES)
@@ -159,14 +169,15 @@ def test_a_stale_socket_file_is_replaced_but_not_the_socket_of_a_running_server(
     server.end()
 
 
-def test_the_server_refuses_to_replace_a_regular_file_with_its_socket(folder):
+def test_a_regular_file_is_not_replaced_by_a_socket(folder):
+    """If a regular file is at the path of the monitoring server's socket, the server fails and the file stays."""
     (folder / "s.sock").write_text("mine")
     with pytest.raises(OSError, match="no socket"):
         HttpServer(Address(path="s.sock"), PAGES)
     assert (folder / "s.sock").read_text() == "mine"
 
 
-def test_the_thread_of_the_http_server_ends_when_the_server_is_closed():
+def test_the_monitoring_servers_thread_ends_with_the_server():
     server = HttpServer(Address(host="127.0.0.1", port=free_port()), PAGES)
     server.start()
     server.end()

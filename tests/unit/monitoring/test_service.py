@@ -37,7 +37,8 @@ class Broken:
         return Answer(status=200, body=b"")
 
 
-def test_the_health_pages_are_updated_even_if_the_metrics_raise_an_error(tmp_path):
+def test_health_pages_are_updated_if_the_metrics_fail(tmp_path):
+    """If the update of the metrics raises an error after an audit, the page /readyz still shows the audit's result."""
     address = Address(host="127.0.0.1", port=free_port())
     monitor = Monitor(HealthOptions(addresses=(address,)), CONTROL, str(tmp_path), Broken())
     monitor.start()
@@ -52,7 +53,8 @@ def test_the_health_pages_are_updated_even_if_the_metrics_raise_an_error(tmp_pat
         monitor.stop()
 
 
-def test_a_listening_socket_that_was_opened_during_shutdown_is_closed(tmp_path, monkeypatch):
+def test_a_socket_opened_during_shutdown_is_closed(tmp_path, monkeypatch):
+    """If the daemon is stopped while its monitoring servers start, no socket file is left."""
     monkeypatch.chdir(tmp_path)
 
     class Late(HttpServer):

@@ -20,7 +20,8 @@ from tests.rigs.nested import CARDS, GPU_06, GPU_07, below, child, mdev_type, on
 ONE_TYPE = settings(mdev_types=(mdev_type("nvidia-11"),))
 
 
-def test_a_child_providers_name_begins_with_the_node_name_and_an_underscore():
+def test_child_providers_are_found_by_their_name():
+    """The agent treats a provider below the root as a child only if its name begins with the node's name and "_"."""
     mine, grandchild = child(GPU_06), dataclasses.replace(child(GPU_07), parent_uuid=uuid(GPU_06))
     others = (
         dataclasses.replace(child("x"), uuid=uuid("other"), name="other_x"),
@@ -30,13 +31,15 @@ def test_a_child_providers_name_begins_with_the_node_name_and_an_underscore():
     assert {name: provider.uuid for name, provider in found.items()} == {GPU_06: mine.uuid, GPU_07: grandchild.uuid}
 
 
-def test_the_root_provider_is_never_treated_as_a_child_provider():
+def test_the_root_provider_is_never_a_child_provider():
+    """Even if the root provider has a name like that of a child provider, the agent does not treat it as a child."""
     odd = view(provider=root(name=f"{NODE}_{GPU_06}"))
     assert children(odd, NODE) == {}
     assert children(None, NODE) == {}
 
 
-def test_a_child_provider_is_found_only_under_the_device_name_of_its_gpu():
+def test_a_gpus_child_provider_is_found_by_the_device_name():
+    """The agent finds the child provider of a GPU by the name of the GPU's device, and not by another device's name."""
     world = snapshot(placement=standing(child(GPU_06)))
     assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None
@@ -47,8 +50,8 @@ def test_a_child_provider_is_found_only_under_the_device_name_of_its_gpu():
 KINDS = tuple(model.name for model in models(host(), settings()))
 
 
-def test_child_providers_of_configured_kinds_are_kept_if_libvirt_is_unreadable():
-    """Devices and kernel are unknown, so only the name and the traits show which agent's or service's child it is."""
+def test_child_providers_are_kept_if_libvirt_is_unreadable():
+    """If libvirt is unreadable, the agent neither changes nor deletes its child providers of the configured kinds."""
     device = pci.child("0000:81:0a.0", name=f"{NODE}_0000:81:0A.0")
     of_nova = pci.child("0000:82:00.0", name=f"{NODE}_renamed", traits=frozenset({pci.MANAGED}))
     ours = (child(GPU_06), child("mtty_mtty"), device, of_nova, *(child(kind) for kind in KINDS))
@@ -80,12 +83,13 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_vgpus_are_still_on_the_root_only_if_it_has_inventory_and_allocations(placement, expected):
-    """While the root has both, the agent creates no child providers that would offer the same GPUs again."""
+def test_vgpus_stay_on_the_root_only_while_they_are_in_use(placement, expected):
+    """VGPU counts as "still on the root" only if the root provider has both inventory and allocations of VGPU."""
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 
 def test_the_uuid_of_a_new_child_provider_is_stable_and_unique():
+    """The uuid depends only on the uuid of the root provider and the child's kind and name."""
     keys = [ProviderKey(kind, name) for kind in ("mdev", "pci") for name in (GPU_06, GPU_07)]
     first = [child_uuid(ROOT_UUID, key) for key in keys]
     assert len(set(first)) == len(first)
@@ -95,14 +99,16 @@ def test_the_uuid_of_a_new_child_provider_is_stable_and_unique():
     assert made[GPU_06].uuid == child_uuid(ROOT_UUID, ProviderKey("mdev", GPU_06))
 
 
-def test_no_two_child_provider_modules_have_the_same_name_or_resource_class():
+def test_child_provider_modules_have_different_names():
+    """Modules for child providers, such as mdev and pci, share no name and no resource class of the root."""
     assert len({family.name for family in BUILTIN}) == len(BUILTIN)
     moved = [name for family in BUILTIN for name in family.root_classes]
     assert len(set(moved)) == len(moved)
 
 
 @pytest.mark.parametrize("family", BUILTIN, ids=lambda family: family.name)
-def test_child_provider_modules_never_publish_or_withdraw_the_root_provider(family):
+def test_child_provider_modules_leave_the_root_alone(family):
+    """A module for child providers, such as mdev or pci, never publishes or removes the root provider."""
     world = snapshot(libvirt=CARDS)
     keys = {one.key for one in family.providers(world, ONE_TYPE)} | family.withdrawn(world, ONE_TYPE)
     assert ROOT not in keys

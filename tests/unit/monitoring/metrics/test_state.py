@@ -66,8 +66,8 @@ def series(state, name, **labels):
     return shown(state).get(f"stocktake_{name}{{{wanted}}}" if wanted else f"stocktake_{name}")
 
 
-def test_metrics_still_count_findings_that_an_audit_could_not_check():
-    """They count them as unknown too."""
+def test_unchecked_findings_stay_in_the_metrics():
+    """If an audit could not check a finding, the metric findings still counts the finding, as findings_unknown does."""
     unknown = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm",))
     lost = replace(WHOLE, findings=(unknown,), sources=sources("lvm"), outcome=Outcome.PARTIAL)
     labels = {"code": "volume-foreign", "severity": "warning", "confirmed": "true"}
@@ -77,7 +77,8 @@ def test_metrics_still_count_findings_that_an_audit_could_not_check():
     assert [series(state, "findings_unknown", severity="warning") for state in (before, now)] == [0.0, 1.0]
 
 
-def test_metrics_of_amounts_keep_their_values_while_all_sources_are_unreadable():
+def test_metrics_of_amounts_are_kept_if_no_source_is_readable():
+    """If an audit can read no source, metrics of amounts keep their last values, and source_up is 0."""
     nothing = replace(
         WHOLE,
         sources=sources(*NAMES),
@@ -98,7 +99,8 @@ def test_metrics_of_amounts_keep_their_values_while_all_sources_are_unreadable()
     assert now['stocktake_source_errors_total{reason="timeout",source="placement"}'] == 1.0
 
 
-def test_a_metric_of_differing_resources_keeps_its_value_while_data_is_missing():
+def test_resource_differs_keeps_its_value_without_data():
+    """If an audit cannot read libvirt, or cannot compare an inventory, resource_differs keeps its last value."""
     inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
     disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
     labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}
@@ -112,7 +114,8 @@ def test_a_metric_of_differing_resources_keeps_its_value_while_data_is_missing()
 
 
 @pytest.mark.parametrize("source", ["state", "libvirt"])
-def test_volume_metrics_stay_unchanged_while_nova_or_libvirt_is_unreadable(source):
+def test_disk_metrics_are_kept_without_nova_or_libvirt(source):
+    """If nova's database or libvirt is unreadable, the metrics of guest disk storage keep their last values."""
     unknown = tuple(replace(row, owner_kind="unknown", owner="guests/scratch") for row in WHOLE.storage)
     before, now = after(WHOLE), after(WHOLE, replace(WHOLE, sources=sources(source), storage=unknown))
     assert now.groups["stores"] == before.groups["stores"]
@@ -120,7 +123,7 @@ def test_volume_metrics_stay_unchanged_while_nova_or_libvirt_is_unreadable(sourc
 
 
 def test_the_size_of_a_volume_group_is_kept_if_lvm_fails():
-    """The metric store_size_bytes keeps the volume group's last known size while the agent cannot read LVM."""
+    """The metric store_size_bytes keeps the last known size of a volume group while the agent cannot read LVM."""
     files = replace(WHOLE.storage[0], store="/srv", store_bytes=100, size_bytes=100)
     both = replace(WHOLE, storage=(*WHOLE.storage, files))
     later = replace(WHOLE, storage=(replace(files, store_bytes=50, size_bytes=50),), sources=sources("lvm"))
@@ -140,14 +143,16 @@ def of_disk(state, book):
     return series(state, "book_amount", book=book, hostname="compute-17.example.org", resourcetype="DISK_GB")
 
 
-def test_the_metric_of_used_disk_space_keeps_its_value_while_lvm_is_unreadable():
+def test_the_metric_of_held_disk_space_is_kept_if_lvm_fails():
+    """While LVM is unreadable, the metric book_amount keeps the last DISK_GB that the host was seen to use."""
     before = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=38, recorded=40)))
     lost = replace(before, sources=sources("lvm"), ledger=(held_disk(promised=50, held=None, recorded=50),))
     assert [of_disk(after(before, lost), book) for book in ("promised", "held", "recorded")] == [50.0, 38.0, 50.0]
     assert of_disk(after(lost), "held") is None
 
 
-def test_a_resource_class_without_usage_data_has_no_metric_of_used_amounts():
+def test_an_unknown_held_amount_has_no_metric():
+    """If the agent does not know any held (used) DISK_GB, book_amount shows no held DISK_GB, instead of 0."""
     files = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=None, recorded=40)))
     assert [of_disk(after(files), book) for book in ("promised", "held", "recorded")] == [40.0, None, 40.0]
     reserve = held_disk(promised=None, held=2, recorded=None, verdict=Verdict.RESERVED)
@@ -159,8 +164,8 @@ def test_a_resource_class_without_usage_data_has_no_metric_of_used_amounts():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_a_metric_of_expected_amounts_is_absent_until_libvirt_was_first_read():
-    """Nova's data is missing here, and the values of the last complete read stay."""
+def test_promised_amounts_have_no_metric_before_libvirt_is_read():
+    """The metric book_amount shows no promised VCPU (by nova's database) until the agent has read libvirt once."""
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)
@@ -169,39 +174,45 @@ def test_a_metric_of_expected_amounts_is_absent_until_libvirt_was_first_read():
     assert series(after(WHOLE, lost), "book_amount", **labels) == series(after(WHOLE), "book_amount", **labels) != 0
 
 
-def test_the_leak_metric_is_absent_instead_of_0_until_libvirt_is_first_read():
+def test_the_leak_metric_is_absent_before_libvirt_is_read():
+    """The metric resource_leaked is absent, instead of 0, until the agent has read libvirt once."""
     labels = {"hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     lost = replace(WHOLE, sources=sources("libvirt"))
     assert series(after(lost), "resource_leaked", **labels) is None
     assert series(after(WHOLE, lost), "resource_leaked", **labels) == 0.0
 
 
-def test_the_metric_of_guests_unknown_to_nova_survives_a_nova_outage():
+def test_resource_unmanaged_keeps_its_value_without_nova():
+    """The use by guests that nova does not know keeps its metric value while nova's database is unreadable."""
     foreign = replace(WHOLE, ledger=(replace(WHOLE.ledger[0], cause="foreign-guest", promised=None),))
     labels = {"cause": "foreign-guest", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     unread = replace(foreign, ledger=WHOLE.ledger, sources=sources("state"))
     assert series(after(foreign, unread), "resource_unmanaged", **labels) == 4.0
 
 
-def test_metrics_of_a_source_are_absent_until_the_first_read_of_the_source():
+def test_placement_metrics_are_absent_before_the_first_read():
+    """If Placement was never read, the metrics resource_used and resource_leaked are absent instead of 0."""
     found = shown(after(replace(WHOLE, sources=sources("placement"), inventory=())))
     assert not [key for key in found if key.startswith(("stocktake_resource_used", "stocktake_resource_leaked"))]
 
 
-def test_the_availability_metric_of_a_source_stays_while_no_audit_reads_it():
+def test_source_up_is_kept_if_an_audit_skips_the_source():
+    """If an audit does not try to read Placement, the metric source_up of Placement keeps its last value."""
     lost = replace(WHOLE, sources=sources("placement", asked=False))
     assert series(after(WHOLE, lost), "source_up", source="placement") == 1.0
     assert series(after(lost), "source_up", source="placement") is None
 
 
-def test_only_an_audit_that_reads_every_source_counts_as_complete():
+def test_an_audit_without_lvm_is_not_complete():
+    """After an audit that could not read LVM, audit_last_complete_timestamp_seconds shows the audit before."""
     later = replace(END, at=END.at + 60)
     state = after(replace(WHOLE, sources=sources("lvm")), state=after(WHOLE), end=later)
     assert series(state, "audit_last_complete_timestamp_seconds") == END.at
     assert series(state, "audit_last_timestamp_seconds") == later.at
 
 
-def test_every_series_with_a_fixed_set_of_labels_exists_from_the_start():
+def test_metrics_with_fixed_labels_exist_from_the_start():
+    """Counters with fixed labels exist with value 0 before their first event, for example crashed audits."""
     found = shown(MetricState())
     assert found['stocktake_audits_total{outcome="crashed"}'] == 0.0
     assert found['stocktake_heal_changes_total{code="undo",result="unknown"}'] == 0.0
@@ -211,7 +222,8 @@ def test_every_series_with_a_fixed_set_of_labels_exists_from_the_start():
         assert key in after_one
 
 
-def test_counters_increase_from_audit_to_audit_and_survive_a_reload():
+def test_metric_counters_survive_a_reload():
+    """Counters in the metrics add up over several audits and are not reset by a reload of the configuration."""
     change = FindingChange(change=Change.APPEARED, seen=FINDING)
     end = replace(END, changed=(change,), journal=JournalCounts(new_changes=(("allocation-leaked", "done", 2),)))
     report = replace(WHOLE, conflict_kinds=(("provider-generation", 3),), write_results=(("traits", "refused", 1),))
@@ -233,7 +245,8 @@ def test_counters_increase_from_audit_to_audit_and_survive_a_reload():
         *(("look-again", "look_again"), ("anything", "other")),
     ],
 )
-def test_each_audit_reason_is_mapped_to_a_metric_label(reason, label):
+def test_each_audit_reason_has_a_metric_label(reason, label):
+    """The reason of an audit becomes a metric label of few values. An unknown reason becomes "other"."""
     assert reason_label(reason) == label
 
 
@@ -263,8 +276,8 @@ def crowded():
     return replace(WHOLE, inventory=rows, storage=storage, thin_pools=pools)
 
 
-def test_the_metrics_contain_a_limited_number_of_resource_classes():
-    """The numbers of stores of guest disks and of thin pools are limited too."""
+def test_metrics_show_a_limited_number_of_resource_classes():
+    """For a host with 42 resource classes, the metrics show 8 of them, among them VCPU and DISK_GB."""
     state = after(crowded())
     classes = {sample.labels[2] for sample in state.gauges["resource_inventory"]}
     assert {"VCPU", "DISK_GB"} < classes
@@ -275,21 +288,23 @@ def test_the_metrics_contain_a_limited_number_of_resource_classes():
     assert len(shown(state)) <= 500
 
 
-def test_the_number_of_series_does_not_depend_on_the_number_of_guests():
+def test_more_guests_cause_no_more_metrics():
+    """The metrics page has the same series for one guest as for 1000 guests with 1000 findings."""
     row = WHOLE.ledger[0]
     many = tuple(replace(row, consumer_uuid=uuid(f"g{n}"), consumer_key=uuid(f"g{n}")) for n in range(1000))
     findings = tuple(replace(FINDING, finding=replace(FINDING.finding, subject=f"guests/{n}")) for n in range(1000))
     assert set(shown(after(WHOLE))) == set(shown(after(replace(WHOLE, ledger=many, findings=findings))))
 
 
-def test_no_label_contains_a_uuid_or_the_name_of_a_guest():
+def test_no_metric_label_contains_a_uuid_or_a_guests_name():
     found = shown(after(WHOLE))
     assert len(found) > 200
     named = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-|scratch|\"vm\"")
     assert [key for key in found if named.search(key)] == []
 
 
-def test_every_metric_of_the_catalog_is_rendered():
+def test_the_metrics_page_contains_the_catalog():
+    """Every metric of the catalog is on the metrics page. Only audit_running_seconds and heal_waiting may be absent."""
     state = after(crowded(), replace(WHOLE, heal=None))
     scene = text.Scene(
         state=state, requests=RequestCounts(), version="1", bus=text.BusCounts(failures=0, waiting=0, dropped=0)
@@ -298,12 +313,14 @@ def test_every_metric_of_the_catalog_is_rendered():
     assert set(CATALOG) - names <= {"audit_running_seconds", "heal_waiting"}
 
 
-def test_the_severity_labels_of_metrics_are_the_severities_of_findings():
+def test_metrics_have_a_label_for_each_severity():
+    """The metric findings_unknown has one series for each severity that a finding can have."""
     labels = {sample.labels[0] for sample in after(WHOLE).gauges["findings_unknown"]}
     assert labels == {severity.value for severity in Severity}
 
 
-def test_promtool_accepts_the_rendered_metrics():
+def test_promtool_accepts_the_metrics_page():
+    """Prometheus' own tool `promtool check metrics` finds no error in the metrics of the agent."""
     assert shutil.which("promtool"), "promtool is missing: Debian's package prometheus"
     scene = text.Scene(
         state=after(crowded(), WHOLE),
