@@ -50,7 +50,7 @@ def writes(decision, address: str) -> list:
 
 
 def test_s116_all_vfs_of_a_pf_share_one_pci_provider():
-    """Every other PCI device has a provider of its own."""
+    """All virtual functions (VFs) of a physical function (PF) share a provider. Other PCI devices have their own."""
     chosen = pci_settings(
         {"vendor_id": "10de", "traits": "HW_GPU_API_VULKAN,CUSTOM_GPU,purple"},
         {"address": "0000:81:02.0", "product_id": "1563", "one_time_use": True},
@@ -79,7 +79,8 @@ def test_s116_all_vfs_of_a_pf_share_one_pci_provider():
     }
 
 
-def test_the_provider_of_a_new_pci_device_is_created_below_the_root():
+def test_a_new_pci_device_gets_a_provider_below_the_root():
+    """The agent creates a provider for a new PCI device of [pci] device_spec, with its resource class and traits."""
     decision = decided(world(device("0000:81:0a.0")), ALL_T4)
     made = provider(decision, "0000:81:0a.0")
     assert made.name == f"{NODE}_0000:81:0A.0", "the address is in upper case"
@@ -91,7 +92,8 @@ def test_the_provider_of_a_new_pci_device_is_created_below_the_root():
     ]
 
 
-def test_the_provider_of_an_unchanged_pci_device_is_not_written_again():
+def test_an_unchanged_pci_device_causes_no_write():
+    """If Placement already shows a PCI device as it is, the agent sends no write for the device's provider."""
     there = tree(child(GPU, inventory(T4, 1)), child(PF, inventory(VF_CLASS, 4)))
     chosen = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, placement=there), chosen)
@@ -99,7 +101,8 @@ def test_the_provider_of_an_unchanged_pci_device_is_not_written_again():
     assert pci_providers(decision) == {GPU: {T4: 1}, PF: {VF_CLASS: 4}}
 
 
-def test_s121_a_device_with_a_physical_network_is_not_published():
+def test_s121_a_pci_device_with_a_physical_network_has_no_provider():
+    """The agent does not publish devices with a named physical_network in device_spec. With null they are published."""
     chosen = pci_settings({"product_id": "1515", "physical_network": "net1"}, {"vendor_id": "10de"})
     assert pci_providers(decided(world(device(GPU), *VFS), chosen)) == {GPU: {T4: 1}}
     # null is a network without a name (tunnelled): nova-compute reports such a device.
@@ -107,13 +110,15 @@ def test_s121_a_device_with_a_physical_network_is_not_published():
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
 
-def test_s122_an_unused_pci_device_removed_from_device_spec_loses_its_provider():
+def test_s122_an_unused_pci_device_outside_device_spec_is_removed():
+    """If [pci] device_spec no longer selects an unused device, the agent deletes the device's provider."""
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(device(GPU), placement=there), pci_settings())
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_a_device_removed_from_device_spec_keeps_its_provider_while_used():
+def test_s123_a_used_pci_device_outside_device_spec_is_kept():
+    """If [pci] device_spec no longer selects a device, its provider is deleted only after its allocations are gone."""
     there = tree(child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_X"})))
     used = dataclasses.replace(there, allocations=(held(GPU, T4),))
     decision = decided(world(device(GPU), placement=used), pci_settings())
@@ -123,7 +128,8 @@ def test_s123_a_device_removed_from_device_spec_keeps_its_provider_while_used():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_a_device_removed_from_device_spec_keeps_only_its_used_amount():
+def test_s123_vfs_outside_device_spec_keep_the_used_amount():
+    """If device_spec no longer selects virtual functions (VFs), their provider's total falls to the used amount."""
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -131,21 +137,24 @@ def test_s123_a_device_removed_from_device_spec_keeps_only_its_used_amount():
     ]
 
 
-def test_s123_the_total_is_at_least_the_number_of_allocated_virtual_functions():
+def test_s123_a_pci_total_is_at_least_the_allocated_amount():
+    """If device_spec selects one virtual function and three are allocated, the total of their provider is three."""
     allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
     there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
     left = pci_settings({"address": VFS[1].address})
     assert pci_providers(decided(world(*VFS, placement=there), left)) == {PF: {VF_CLASS: 3}}
 
 
-def test_s124_no_provider_is_published_if_pci_reporting_was_never_enabled():
+def test_s124_pci_devices_are_not_published_by_default():
+    """Without [pci] report_in_placement, the agent publishes no PCI devices and reports no findings about them."""
     chosen = pci_settings({"vendor_id": "10de"}, report=False)
     decision = decided(world(device(GPU)), chosen)
     assert pci_providers(decision) == {}
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_s124_existing_providers_are_unchanged_while_pci_reporting_is_disabled():
+def test_s124_pci_providers_stay_while_reporting_is_disabled():
+    """If [pci] report_in_placement is turned off, the agent leaves existing providers of PCI devices unchanged."""
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(placement=there), pci_settings(report=False))
     assert (pci_providers(decision), writes(decision, GPU)) == ({}, [])
@@ -160,28 +169,31 @@ ONCE_TRAITS = frozenset({MANAGED, OURS, "HW_PCI_ONE_TIME_USE"})
     [(0, (), 0), (0, (held(GPU, T4),), 1), (1, (held(GPU, T4),), 1), (1, (), 1)],
     ids=["free", "allocated", "allocated and reserved", "freed"],
 )
-def test_s127_a_one_time_use_device_becomes_reserved_with_its_first_allocation(before, allocations, reserved):
+def test_s127_a_one_time_use_device_is_reserved_once_allocated(before, allocations, reserved):
+    """The agent reserves an allocated one_time_use device in Placement, also after its allocation is gone."""
     there = child(GPU, inventory(T4, 1, reserved=before), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there, allocations=allocations)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=reserved),)
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_used_up_one_time_device_stays_reserved_if_its_class_changes():
+def test_s127_a_spent_device_stays_reserved_in_a_new_class():
+    """If the resource class of a used-up one_time_use device changes, the device is also reserved in the new class."""
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_a_reserved_value_set_by_an_operator_is_kept_but_not_above_the_total():
+def test_an_operators_reserved_value_of_a_pci_device_is_kept():
+    """The agent keeps the reserved value of a PCI provider. If the total falls below this value, reserved falls too."""
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=3)))
     assert writes(decided(world(*VFS, placement=there), ALL_VFS), PF) == []
     fewer = decided(world(*VFS[:3], placement=there), ALL_VFS)
     assert provider(fewer, PF).inventories == (inventory(VF_CLASS, 2, reserved=2),)
 
 
-def test_changed_inventory_settings_of_a_pci_device_are_reset_to_the_defaults():
-    """The settings are allocation_ratio, min_unit and step_size."""
+def test_changed_settings_of_a_pci_inventory_are_reset():
+    """If allocation_ratio, min_unit and step_size of a PCI inventory are not 1, the agent sets these fields to 1."""
     odd = inventory(VF_CLASS, 4, allocation_ratio=2.0, min_unit=2, step_size=2)
     decision = decided(world(*VFS, placement=tree(child(PF, odd))), ALL_VFS)
     assert provider(decision, PF).inventories == (
@@ -189,7 +201,8 @@ def test_changed_inventory_settings_of_a_pci_device_are_reset_to_the_defaults():
     )
 
 
-def test_s128_an_allocated_pf_is_not_written_if_device_spec_selects_its_vf():
+def test_s128_an_allocated_pf_is_not_changed_for_its_vf():
+    """If device_spec selects a virtual function of an allocated PF, the agent leaves the PF's provider unchanged."""
     there = tree(child(PF, inventory("CUSTOM_PCI_8086_1563", 1)), allocations=(held(PF, "CUSTOM_PCI_8086_1563"),))
     chosen = pci_settings({"address": VFS[1].address}, {"vendor_id": "10de"})
     decision = decided(world(*VFS, device(GPU), placement=there), chosen)
@@ -199,19 +212,21 @@ def test_s128_an_allocated_pf_is_not_written_if_device_spec_selects_its_vf():
     assert "provider has allocations of CUSTOM_PCI_8086_1563, but" in found.actual
 
 
-def test_s128b_an_allocated_pci_device_not_in_device_spec_keeps_its_provider():
-    """nova-compute forgets the device once its guest is gone; the agent keeps it while the allocation exists."""
+def test_s128b_an_allocated_pci_device_keeps_its_provider():
+    """If device_spec does not select an allocated device, the agent leaves the device's provider unchanged."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4, consumer="gone"),))
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
 
 
-def test_s128c_a_pci_provider_keeps_its_total_if_its_allocated_device_vanishes():
+def test_s128c_an_allocated_pci_device_may_disappear():
+    """If libvirt no longer lists an allocated PCI device, the agent leaves the device's provider unchanged."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ALL_T4)
     assert (pci_providers(decision), writes(decision, GPU)) == ({GPU: {T4: 1}}, [])
 
 
-def test_a_takeover_leaves_only_the_traits_of_the_agent_on_a_pci_provider():
+def test_a_takeover_replaces_the_traits_of_a_pci_provider():
+    """If the agent takes over from nova-compute, the trait OWNER_NOVA and old traits of PCI providers are removed."""
     theirs = child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, "OWNER_NOVA", "CUSTOM_OLD"}))
     rooted = root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}))
     there = view(providers=(rooted, theirs))
@@ -219,7 +234,8 @@ def test_a_takeover_leaves_only_the_traits_of_the_agent_on_a_pci_provider():
     assert writes(decision, GPU) == [PutTraits(provider_uuid=theirs.uuid, traits=(MANAGED, OURS))]
 
 
-def test_traits_from_device_spec_replace_the_existing_traits_of_a_pci_provider():
+def test_device_spec_decides_the_traits_of_a_pci_provider():
+    """Traits of a [pci] device_spec entry replace the traits that a device's provider had before."""
     there = tree(
         child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_OLD", "HW_PCI_LIVE_MIGRATABLE"}))
     )
@@ -243,7 +259,8 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "why"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_no_pci_provider_is_updated_while_the_devices_cannot_be_read(facts, why):
+def test_pci_providers_are_kept_if_devices_are_unreadable(facts, why):
+    """If the host's PCI devices cannot be read, the agent leaves PCI providers unchanged and reports the reason."""
     there = tree(child(GPU, inventory(T4, 1)))
     facts = dataclasses.replace(facts, placement=snapshot(placement=there).placement)
     decision = decided(facts, ALL_T4)
@@ -252,13 +269,15 @@ def test_no_pci_provider_is_updated_while_the_devices_cannot_be_read(facts, why)
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_an_unreadable_non_pci_device_does_not_stop_updates_of_pci_providers():
+def test_an_unreadable_other_device_stops_no_pci_update():
+    """If a device that is no PCI device is unreadable, the agent still updates the providers of PCI devices."""
     decision = decided(world(device(GPU), odd=(OddDevice(name="mdev_x", reason="no type"),)), ALL_T4)
     assert pci_providers(decision) == {GPU: {T4: 1}}
 
 
 @pytest.mark.parametrize(("length", "told"), [(187, True), (188, False)])
-def test_no_pci_provider_is_updated_if_a_provider_name_exceeds_200_characters(length, told):
+def test_too_long_pci_provider_names_stop_pci_updates(length, told):
+    """If the name of a new PCI provider has more than 200 characters, the agent updates no PCI provider."""
     node = "n" * length
     facts = host(**NEW_ENOUGH, hostname=node, devices=world(device(GPU)).host.value.devices)
     facts = snapshot(libvirt=facts, placement=view(provider=root(name=node)))
@@ -267,8 +286,8 @@ def test_no_pci_provider_is_updated_if_a_provider_name_exceeds_200_characters(le
     assert ("pci" in {f.name for f in decision.tree.frozen_families}) is not told
 
 
-def test_a_child_provider_that_lacks_the_pci_device_trait_stays_unchanged():
-    """The trait is COMPUTE_MANAGED_PCI_DEVICE."""
+def test_a_child_without_the_pci_trait_stays_unchanged():
+    """A child provider with a PCI address, and without COMPUTE_MANAGED_PCI_DEVICE, is not changed by the agent."""
     other = child("0000:99:00.0", inventory("CUSTOM_Y", 1), traits=frozenset({OURS}))
     decision = decided(world(device(GPU), placement=tree(other)), ALL_T4)
     assert writes(decision, "0000:99:00.0") == []
@@ -284,7 +303,8 @@ CONFLICTS = {
 
 
 @pytest.mark.parametrize(("devices", "entries"), CONFLICTS.values(), ids=CONFLICTS.keys())
-def test_a_device_spec_conflict_stops_only_updates_of_the_affected_provider(devices, entries):
+def test_a_device_spec_conflict_affects_only_one_provider(devices, entries):
+    """If device_spec entries contradict each other, the agent reports a finding and updates all other providers."""
     there = tree(child(PF, inventory(VF_CLASS, 2)))
     decision = decided(world(*devices, device(GPU), placement=there), pci_settings(*entries, {"vendor_id": "10de"}))
     assert pci_providers(decision) == {GPU: {T4: 1}}
@@ -293,7 +313,8 @@ def test_a_device_spec_conflict_stops_only_updates_of_the_affected_provider(devi
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")
 
 
-def test_a_vf_of_an_unknown_pf_stops_updates_of_providers_that_may_contain_it():
+def test_a_vf_of_an_unknown_pf_stops_some_pci_updates():
+    """If the PF of a virtual function (VF) is unknown, providers that may contain the VF stay unchanged."""
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})
@@ -310,7 +331,8 @@ def test_a_vf_of_an_unknown_pf_stops_updates_of_providers_that_may_contain_it():
         ({"libvirt_version": 10_000_000, "hypervisor_version": 8_002_001}, False),
     ],
 )
-def test_live_migratable_yes_requires_a_minimum_libvirt_and_qemu_version(versions, offered):
+def test_live_migratable_needs_a_new_libvirt_and_qemu(versions, offered):
+    """A device_spec entry with live_migratable = yes is published only if libvirt and QEMU are new enough."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"})
     decision = decided(world(device(GPU), **versions), chosen)
     assert (GPU in pci_providers(decision)) is offered
@@ -319,8 +341,8 @@ def test_live_migratable_yes_requires_a_minimum_libvirt_and_qemu_version(version
 
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
-def test_no_live_migratable_device_is_updated_while_qemu_version_is_unknown(there):
-    """Version 0: libvirt's capabilities are still being read. A wrong trait would stay, as a conflict freezes it."""
+def test_live_migratable_devices_wait_for_qemus_version(there):
+    """While QEMU's version is unknown, providers of PCI devices with live_migratable = yes stay unchanged."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)
     assert pci_providers(decision) == {PF: {VF_CLASS: 4}}, "the rest goes out"
@@ -328,8 +350,8 @@ def test_no_live_migratable_device_is_updated_while_qemu_version_is_unknown(ther
     assert decision.tree.left_alone == {p.uuid for p in there.providers[1:]}
 
 
-def test_a_device_that_cannot_live_migrate_needs_no_minimum_qemu_version():
-    """Neither an old libvirt nor an unknown QEMU is an obstacle to live_migratable = false."""
+def test_live_migratable_false_needs_no_minimum_version():
+    """A PCI device with live_migratable = false is published with any version of libvirt and QEMU."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):
         made = provider(decided(world(device(GPU), **versions), chosen), GPU)
@@ -340,20 +362,23 @@ SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE_TRAITS)
 
 
 @pytest.mark.parametrize("chosen", [ONCE, pci_settings()], ids=["not listed", "not named"])
-def test_a_spent_one_time_use_device_stays_reserved_after_it_disappears(chosen):
+def test_a_spent_one_time_use_device_stays_reserved(chosen):
+    """If a used-up device with one_time_use disappears and returns, the device is still reserved in Placement."""
     decision = decided(world(placement=tree(SPENT)), chosen)
     assert (writes(decision, GPU), decision.tree.obsolete, pci_providers(decision)) == ([], (), {})
     back = decided(world(device(GPU), placement=tree(SPENT)), ONCE)
     assert provider(back, GPU).inventories == (inventory(T4, 1, reserved=1),)
 
 
-def test_the_agent_deletes_the_unused_provider_of_a_lost_one_time_use_device():
+def test_the_provider_of_a_lost_unused_device_is_deleted():
+    """If libvirt no longer lists an unused device with one_time_use, the agent deletes the device's provider."""
     there = child(GPU, inventory(T4, 1), traits=ONCE_TRAITS)
     decision = decided(world(placement=tree(there)), ONCE)
     assert writes(decision, GPU) == [DeleteProvider(provider_uuid=there.uuid)]
 
 
-def test_an_allocated_one_time_use_device_becomes_reserved_when_it_is_lost():
+def test_a_lost_one_time_use_device_becomes_reserved():
+    """If an allocated one_time_use device disappears, the agent reserves the device in Placement."""
     there = tree(child(GPU, inventory(T4, 1), traits=ONCE_TRAITS), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -369,7 +394,8 @@ def licensed(there, *allocations, devices=(), **tags):
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 
 
-def test_an_inventory_from_provider_yaml_is_not_mistaken_for_a_pci_device():
+def test_an_inventory_from_provider_yaml_is_no_pci_device():
+    """Allocations of a resource class that provider.yaml adds to a PCI provider do not count as use of the device."""
     there = child(GPU, LICENSE, inventory(T4, 1))
     used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
     assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})
@@ -379,7 +405,8 @@ def test_an_inventory_from_provider_yaml_is_not_mistaken_for_a_pci_device():
     assert provider(unused, GPU).inventory(T4).reserved == 0
 
 
-def test_a_used_custom_resource_class_stays_in_placement_if_its_device_vanishes():
+def test_a_used_class_from_provider_yaml_is_kept():
+    """If a PCI device is gone, a used resource class that provider.yaml added to its provider stays in Placement."""
     gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
     assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
     assert gone.tree.obsolete == ()
@@ -394,7 +421,8 @@ COUNTS = st.integers(0, 6)
 
 
 @given(offered=COUNTS, matching=COUNTS, allocated=COUNTS, reserved=COUNTS)
-def test_a_pci_total_is_never_below_the_allocated_or_the_reserved_amount(offered, matching, allocated, reserved):
+def test_a_pci_total_is_never_below_the_allocated_amount(offered, matching, allocated, reserved):
+    """For any number of devices, allocations and reserved units, the total of a PCI provider covers both amounts."""
     there = child(PF, inventory(VF_CLASS, offered, reserved=min(reserved, offered))) if offered else child(PF)
     allocations = (held(PF, VF_CLASS, allocated),) if allocated and offered else ()
     facts = world(*functions(PF, matching), placement=tree(there, allocations=allocations))
@@ -410,7 +438,8 @@ def test_a_pci_total_is_never_below_the_allocated_or_the_reserved_amount(offered
 
 
 @given(st.permutations((device(GPU), *VFS, device("0000:83:00.0", PciKind.PF, "8086:1563"))))
-def test_the_provider_tree_does_not_depend_on_the_order_of_pci_devices(devices):
+def test_the_order_of_pci_devices_does_not_matter(devices):
+    """The agent computes the same provider tree in whatever order libvirt lists the PCI devices."""
     chosen = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"}, {"address": "0000:83:00.0"})
     tree_of = decided(world(*devices), chosen).tree
     assert tree_of == decided(world(device(GPU), *VFS, device("0000:83:00.0", PciKind.PF, "8086:1563")), chosen).tree
