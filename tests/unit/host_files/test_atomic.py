@@ -104,11 +104,8 @@ def test_a_written_file_gets_the_group_of_its_folder(tmp_path, write):
 
 
 @pytest.mark.parametrize(("before", "after"), [(0o644, 0o640), (0o666, 0o660), (0o640, 0o640), (0o600, 0o600)])
-def test_closing_a_file_removes_only_rights_of_other_users(tmp_path, before, after):
-    """The agent can close a file to other users.
-
-    The permissions of the file's owner and group then stay as they are.
-    """
+def test_only_the_rights_of_other_users_are_removed(tmp_path, before, after):
+    """The agent removes the permissions of other users from a file, and leaves those of the owner and the group."""
     path = tmp_path / "report.json"
     path.write_text("")
     path.chmod(before)

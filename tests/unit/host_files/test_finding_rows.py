@@ -68,7 +68,7 @@ FINDING = dataclasses.replace(
 
 
 def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
-    """The digest that is saved with a finding is still the digest of its whole evidence."""
+    """A finding with more evidence is saved in a shorter form. The digest is still that of the whole evidence."""
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None
@@ -163,7 +163,7 @@ def last_report(run_dir: Path, **changes: object) -> None:
     ],
 )
 def test_newer_times_of_the_last_report_are_used(tmp_path, changes, expected):
-    """If the last report is newer than findings.json and of the same boot, its times are loaded."""
+    """If the last report is newer than findings.json, the agent takes the time of a finding from the report."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, **changes)
@@ -194,8 +194,8 @@ def test_the_lower_count_of_a_finding_is_loaded(tmp_path, row, times):
     assert (found.read_until, found.sightings[0].times) == (620, times)
 
 
-def test_a_finding_outside_the_last_report_counts_from_zero(tmp_path):
-    """If the last report does not contain a saved finding, the finding's count of audits in a row is zero."""
+def test_a_finding_absent_from_the_last_report_has_count_0(tmp_path):
+    """If the last report does not contain a saved finding, the finding's number of audits in a row is zero."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())

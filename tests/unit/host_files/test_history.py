@@ -223,7 +223,7 @@ def test_valid_rows_are_loaded_beside_invalid_rows(sightings, added, left):
 @settings(max_examples=200)
 @given(st.binary(max_size=60) | ANY_JSON.map(lambda value: json.dumps(value).encode()))
 def test_an_invalid_findings_file_is_kept_with_suffix_bad(content):
-    """The next save renames an invalid findings.json to findings.json.bad. Its content stays unchanged."""
+    """The next save renames an invalid findings.json to findings.json.bad with unchanged content."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "findings.json"
         path.write_bytes(content)

@@ -49,7 +49,7 @@ def test_the_compute_id_file_is_found_in_each_folder(files, place):
 
 
 def test_the_first_of_equal_compute_id_files_is_used(files):
-    """If several compute_id files contain the same uuid, the agent refers to the first file in its search order."""
+    """If several compute_id files contain the same uuid, the agent uses the first file in its search order."""
     for path in every_path(files)[1:]:
         path.write_text(f"  {ONE.upper()}\n")
     identity = files.find()
@@ -191,8 +191,8 @@ def test_a_service_without_a_compute_node_row_is_an_error(nodes):
 
 
 @pytest.mark.parametrize("nodes", [(), (node(1, hostname="old.example.org"),), (node(1, deleted=True),)])
-def test_nova_has_no_uuid_for_a_host_without_rows(nodes):
-    """If nova has no service row and no valid compute_nodes row for a host, the agent finds no uuid."""
+def test_nova_may_have_no_uuid_for_a_new_host(nodes):
+    """If nova has no service row and no valid compute_nodes row for a host, the agent finds no uuid for the host."""
     assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
 
 

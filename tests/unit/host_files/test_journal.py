@@ -58,7 +58,7 @@ def journal(tmp_path) -> Journal:
 
 
 def test_a_change_in_the_journal_is_read_back_with_its_result(journal):
-    """The agent writes each change to its journal before it is made, and adds the result afterwards."""
+    """The agent writes a change to its journal, and later the result. Then both are read from the journal."""
     assert journal.read() == JournalContent()
     assert journal.begin(CHANGE) == "e1"
     assert journal.read().entries == (Entry(id="e1", at="2026-11-21T10:00:01.000Z", change=CHANGE),)
@@ -246,7 +246,7 @@ def test_complete_lines_of_a_cut_off_journal_are_read(cut):
 
 
 @given(where=st.integers(0, 8), noise=st.binary(max_size=60).filter(lambda b: b"\n" not in b))
-def test_random_bytes_between_journal_lines_do_no_harm(where, noise):
+def test_random_bytes_between_journal_lines_hide_no_entry(where, noise):
     """If a line of random bytes is inserted anywhere in the journal, all entries are still read."""
     lines = _lines(4).splitlines(keepends=True)
     content = b"".join((*lines[:where], noise + b"\n", *lines[where:]))

@@ -110,7 +110,8 @@ def test_uptime_and_load_are_read_from_proc_files(tmp_path):
 
 
 @pytest.mark.parametrize("text", [None, "", "1.0", "1.0 2.0 up", "1.0 -2.0 3.0", "nan 1 2", "1e400 1 2", "\xff 1 2"])
-def test_load_is_unknown_if_the_file_loadavg_is_missing_or_invalid(tmp_path, text):
+def test_load_is_unknown_if_the_file_loadavg_is_invalid(tmp_path, text):
+    """If the kernel's file loadavg is missing or invalid, the load of the host is unknown, not zero."""
     if text is not None:
         (tmp_path / "loadavg").write_text(text, encoding="latin-1")
     assert load(tmp_path) is None

@@ -81,8 +81,8 @@ def test_a_child_process_does_not_keep_the_lock_of_its_parent(tmp_path):
         child.communicate()
 
 
-def test_the_lock_uses_the_fallback_folder_without_the_first(tmp_path):
-    """If the first folder is missing, the lock file is in the fallback folder. Still only one process gets the lock."""
+def test_the_lock_has_a_fallback_folder(tmp_path):
+    """If the first folder is missing, the lock file is in the fallback folder. Still only one holder gets the lock."""
     (tmp_path / "run").mkdir()
     first, second = (FileLock(str(tmp_path / "no" / "lock"), str(tmp_path / "run"), wait_s=0.0) for _ in range(2))
     with first.hold():
@@ -94,7 +94,7 @@ def test_the_lock_uses_the_fallback_folder_without_the_first(tmp_path):
 
 
 def test_the_lock_prefers_the_first_folder(tmp_path):
-    """If the first folder exists, no lock file is created in the fallback folder."""
+    """If the first folder exists, the write lock creates no file in the fallback folder."""
     (tmp_path / "run").mkdir()
     with FileLock(str(tmp_path / "lock"), str(tmp_path / "run"), wait_s=0.0).hold():
         assert not (tmp_path / "run" / "lock").exists()

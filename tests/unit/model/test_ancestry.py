@@ -8,7 +8,7 @@ from agent.model.ancestry import ancestors
 
 
 def test_a_providers_ancestors_are_listed_up_to_the_root():
-    """The list begins with the parent of the resource provider and ends with the root of the tree."""
+    """The list of a resource provider's ancestors begins with its parent and ends with the root of the tree."""
     parents = {"root": None, "beside": "root", "child": "root", "grandchild": "child"}
     assert ancestors("grandchild", parents) == ("child", "root")
     assert ancestors("root", parents) == ()

@@ -19,10 +19,7 @@ def counting(wrapper):
 
 
 def test_only_the_last_result_is_cached():
-    """The cached result is used again for equal arguments.
-
-    After a call with other arguments, the result is computed anew.
-    """
+    """The cache returns its last result again for equal arguments. A call with other arguments replaces the result."""
     total, asked = counting(for_equal_arguments)
     assert [total((1, 2)), total(tuple([1, 2])), total((1, 3)), total((1, 2))] == [3, 3, 4, 3]
     assert asked == [((1, 2),), ((1, 3),), ((1, 2),)]

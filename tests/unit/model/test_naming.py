@@ -11,7 +11,7 @@ V = "9d3b6f0e-2a57-4c1d-b1a4-5f5d1f0f8f10"
 
 
 @pytest.mark.parametrize("suffix", ["", "_resize", "_del"])
-def test_a_folder_with_an_instance_uuid_is_the_instances(suffix):
+def test_an_instance_folder_is_recognised_by_its_name(suffix):
     """A folder belongs to an instance if its name is the instance's uuid, alone or with _resize or _del."""
     assert instance_folder(f"{U}{suffix}") == (U, suffix)
 
@@ -21,7 +21,7 @@ def test_a_folder_with_an_instance_uuid_is_the_instances(suffix):
     [f"{U}_foo", f"{U}_", f"{U}_resize_del", f"x{U}", U.upper(), f"{U}\n", U[:-1], U.replace("-", ""), "", "_base"],
 )
 def test_a_folder_with_another_name_belongs_to_no_instance(name):
-    """A folder belongs to no instance if its name is an invalid uuid or has an unknown suffix, for example "_base"."""
+    """A folder name with an invalid uuid, or with an unknown suffix such as _foo, belongs to no instance."""
     assert instance_folder(name) is None
 
 

@@ -17,7 +17,7 @@ def test_the_uuids_of_the_agents_consumers_never_change():
 
 
 def test_each_kind_of_use_outside_nova_has_a_consumer():
-    """For each kind of use that nova does not know, for example a strange guest, Placement gets one consumer."""
+    """The agent has one consumer in Placement for each kind of use that nova does not know of, such as other guests."""
     assert set(OWN_CAUSES) == UNMANAGED_CAUSES
     assert set(own_consumers(ROOT).values()) == UNMANAGED_CAUSES
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)
@@ -29,7 +29,7 @@ def test_the_agents_consumers_differ_between_hosts():
 
 
 def test_the_agent_has_no_consumers_without_a_root_provider():
-    """The uuids of the agent's own consumers in Placement are computed from the uuid of the root provider."""
+    """The agent computes the uuids of its own consumers in Placement from the uuid of the root provider."""
     assert own_consumers(None) == {}
 
 

@@ -89,7 +89,7 @@ def test_vgpus_stay_on_the_root_only_while_they_are_in_use(placement, expected):
 
 
 def test_the_uuid_of_a_new_child_provider_is_stable_and_unique():
-    """The uuid depends only on the uuid of the root provider and the child's kind and name."""
+    """A new child provider's uuid depends only on the root provider's uuid and the child's kind and name."""
     keys = [ProviderKey(kind, name) for kind in ("mdev", "pci") for name in (GPU_06, GPU_07)]
     first = [child_uuid(ROOT_UUID, key) for key in keys]
     assert len(set(first)) == len(first)

@@ -171,7 +171,7 @@ def test_mdev_providers_are_kept_if_devices_are_unreadable(libvirt, lost, why):
 
 
 def test_a_gpus_provider_keeps_its_uuid_if_its_classes_change():
-    """The agent updates the existing provider and removes the resource class that the card no longer has."""
+    """If the resource classes of a vGPU card change, the agent updates the card's existing provider."""
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]

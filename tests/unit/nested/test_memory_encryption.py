@@ -93,7 +93,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize(("libvirt", "expected"), KINDS.values(), ids=KINDS.keys())
-def test_sev_providers_need_support_in_kernel_and_libvirt(libvirt, expected):
+def test_sev_providers_need_kernel_qemu_and_libvirt_support(libvirt, expected):
     """A host gets a child provider only for kinds of AMD SEV that the kernel, QEMU and libvirt all support."""
     tree = tree_of(snapshot(libvirt=libvirt))
     assert set(below(tree)) == expected
@@ -175,7 +175,7 @@ def test_sev_needs_only_one_readable_machine_type():
 
 
 def test_a_host_without_sev_needs_no_libvirt_capabilities():
-    """If the kernel has no SEV support, the agent decides before libvirt has reported its capabilities."""
+    """If the kernel has no SEV support, the agent does not wait for libvirt's capabilities to decide on SEV."""
     tree = tree_of(snapshot(libvirt=host(kernel_parameters=kernel(sev=None))))
     assert (tree.frozen_families, below(tree)) == ((), {})
 
@@ -228,7 +228,7 @@ TDX = {
 
 @pytest.mark.parametrize(("libvirt", "chosen", "expected"), TDX.values(), ids=TDX.keys())
 def test_the_number_of_tdx_contexts_equals_that_of_nova(libvirt, chosen, expected):
-    """The number depends on the kernel, on libvirt and on the option num_intel_tdx_guests of nova."""
+    """For the same kernel, libvirt and nova options, the agent publishes as many Intel TDX contexts as nova-compute."""
     tree = tree_of(snapshot(libvirt=libvirt), chosen)
     assert totals(tree) == ({"intel_tdx": {CONTEXT: expected}} if expected else {})
     assert tree.frozen_families == ()
@@ -282,7 +282,7 @@ def test_the_tdx_provider_is_kept_if_tdx_support_is_unknown(libvirt, lost, why):
 
 @pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
 def test_options_against_tdx_need_no_libvirt_capabilities(chosen):
-    """If nova's options rule out Intel TDX, the agent decides before libvirt has reported its capabilities."""
+    """If nova's options rule out Intel TDX, the agent does not wait for libvirt's capabilities to decide on TDX."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)
     assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))

@@ -101,7 +101,7 @@ def test_an_unchanged_pci_device_causes_no_write():
     assert pci_providers(decision) == {GPU: {T4: 1}, PF: {VF_CLASS: 4}}
 
 
-def test_s121_a_pci_device_with_a_physical_network_has_no_provider():
+def test_s121_a_device_with_a_physical_network_is_not_published():
     """The agent does not publish devices with a named physical_network in device_spec. With null they are published."""
     chosen = pci_settings({"product_id": "1515", "physical_network": "net1"}, {"vendor_id": "10de"})
     assert pci_providers(decided(world(device(GPU), *VFS), chosen)) == {GPU: {T4: 1}}
@@ -110,7 +110,7 @@ def test_s121_a_pci_device_with_a_physical_network_has_no_provider():
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
 
-def test_s122_an_unused_pci_device_outside_device_spec_is_removed():
+def test_s122_an_unused_device_outside_device_spec_is_removed():
     """If [pci] device_spec no longer selects an unused device, the agent deletes the device's provider."""
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(device(GPU), placement=there), pci_settings())
@@ -170,14 +170,14 @@ ONCE_TRAITS = frozenset({MANAGED, OURS, "HW_PCI_ONE_TIME_USE"})
     ids=["free", "allocated", "allocated and reserved", "freed"],
 )
 def test_s127_a_one_time_use_device_is_reserved_once_allocated(before, allocations, reserved):
-    """The agent reserves an allocated one_time_use device in Placement, also after its allocation is gone."""
+    """After the first allocation of a one_time_use device, the agent keeps the device reserved in Placement."""
     there = child(GPU, inventory(T4, 1, reserved=before), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there, allocations=allocations)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=reserved),)
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_spent_device_stays_reserved_in_a_new_class():
+def test_s127_a_used_up_device_stays_reserved_in_a_new_class():
     """If the resource class of a used-up one_time_use device changes, the device is also reserved in the new class."""
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
@@ -202,7 +202,7 @@ def test_changed_settings_of_a_pci_inventory_are_reset():
 
 
 def test_s128_an_allocated_pf_is_not_changed_for_its_vf():
-    """If device_spec selects a virtual function of an allocated PF, the agent leaves the PF's provider unchanged."""
+    """If device_spec selects a VF of an allocated physical function (PF), the PF's provider stays unchanged."""
     there = tree(child(PF, inventory("CUSTOM_PCI_8086_1563", 1)), allocations=(held(PF, "CUSTOM_PCI_8086_1563"),))
     chosen = pci_settings({"address": VFS[1].address}, {"vendor_id": "10de"})
     decision = decided(world(*VFS, device(GPU), placement=there), chosen)
@@ -218,7 +218,7 @@ def test_s128b_an_allocated_pci_device_keeps_its_provider():
     assert writes(decided(world(device(GPU), placement=there), pci_settings()), GPU) == []
 
 
-def test_s128c_an_allocated_pci_device_may_disappear():
+def test_s128c_a_vanished_allocated_device_keeps_its_provider():
     """If libvirt no longer lists an allocated PCI device, the agent leaves the device's provider unchanged."""
     there = tree(child(GPU, inventory(T4, 1)), allocations=(held(GPU, T4),))
     decision = decided(world(placement=there), ALL_T4)
@@ -287,7 +287,7 @@ def test_too_long_pci_provider_names_stop_pci_updates(length, told):
 
 
 def test_a_child_without_the_pci_trait_stays_unchanged():
-    """A child provider with a PCI address, and without COMPUTE_MANAGED_PCI_DEVICE, is not changed by the agent."""
+    """The agent does not change a child provider that lacks the trait COMPUTE_MANAGED_PCI_DEVICE."""
     other = child("0000:99:00.0", inventory("CUSTOM_Y", 1), traits=frozenset({OURS}))
     decision = decided(world(device(GPU), placement=tree(other)), ALL_T4)
     assert writes(decision, "0000:99:00.0") == []
@@ -351,7 +351,7 @@ def test_live_migratable_devices_wait_for_qemus_version(there):
 
 
 def test_live_migratable_false_needs_no_minimum_version():
-    """A PCI device with live_migratable = false is published with any version of libvirt and QEMU."""
+    """A PCI device with live_migratable = false is published with an old libvirt and with an unknown QEMU version."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": False})
     for versions in ({"libvirt_version": 9_000_000}, {"hypervisor_version": 0}, {"hypervisor_version": 7_000_000}):
         made = provider(decided(world(device(GPU), **versions), chosen), GPU)
@@ -362,8 +362,8 @@ SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE_TRAITS)
 
 
 @pytest.mark.parametrize("chosen", [ONCE, pci_settings()], ids=["not listed", "not named"])
-def test_a_spent_one_time_use_device_stays_reserved(chosen):
-    """If a used-up device with one_time_use disappears and returns, the device is still reserved in Placement."""
+def test_a_used_up_one_time_use_device_stays_reserved(chosen):
+    """If a used-up one_time_use device disappears and returns, the device is still reserved in Placement."""
     decision = decided(world(placement=tree(SPENT)), chosen)
     assert (writes(decision, GPU), decision.tree.obsolete, pci_providers(decision)) == ([], (), {})
     back = decided(world(device(GPU), placement=tree(SPENT)), ONCE)
@@ -422,7 +422,7 @@ COUNTS = st.integers(0, 6)
 
 @given(offered=COUNTS, matching=COUNTS, allocated=COUNTS, reserved=COUNTS)
 def test_a_pci_total_is_never_below_the_allocated_amount(offered, matching, allocated, reserved):
-    """For any number of devices, allocations and reserved units, the total of a PCI provider covers both amounts."""
+    """For any number of devices, the total of a PCI provider is at least the allocated and the reserved amount."""
     there = child(PF, inventory(VF_CLASS, offered, reserved=min(reserved, offered))) if offered else child(PF)
     allocations = (held(PF, VF_CLASS, allocated),) if allocated and offered else ()
     facts = world(*functions(PF, matching), placement=tree(there, allocations=allocations))

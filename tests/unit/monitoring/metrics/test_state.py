@@ -67,7 +67,7 @@ def series(state, name, **labels):
 
 
 def test_unchecked_findings_stay_in_the_metrics():
-    """If an audit could not check a finding, the metric findings still counts the finding, as findings_unknown does."""
+    """If an audit could not check a finding, the metrics findings and findings_unknown both count the finding."""
     unknown = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm",))
     lost = replace(WHOLE, findings=(unknown,), sources=sources("lvm"), outcome=Outcome.PARTIAL)
     labels = {"code": "volume-foreign", "severity": "warning", "confirmed": "true"}
@@ -183,7 +183,7 @@ def test_the_leak_metric_is_absent_before_libvirt_is_read():
 
 
 def test_resource_unmanaged_keeps_its_value_without_nova():
-    """The use by guests that nova does not know keeps its metric value while nova's database is unreadable."""
+    """The metric resource_unmanaged (use by guests unknown to nova) stays if nova's database is unreadable."""
     foreign = replace(WHOLE, ledger=(replace(WHOLE.ledger[0], cause="foreign-guest", promised=None),))
     labels = {"cause": "foreign-guest", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     unread = replace(foreign, ledger=WHOLE.ledger, sources=sources("state"))
@@ -204,7 +204,7 @@ def test_source_up_is_kept_if_an_audit_skips_the_source():
 
 
 def test_an_audit_without_lvm_is_not_complete():
-    """After an audit that could not read LVM, audit_last_complete_timestamp_seconds shows the audit before."""
+    """After an audit that could not read LVM, audit_last_complete_timestamp_seconds shows the previous audit."""
     later = replace(END, at=END.at + 60)
     state = after(replace(WHOLE, sources=sources("lvm")), state=after(WHOLE), end=later)
     assert series(state, "audit_last_complete_timestamp_seconds") == END.at
@@ -289,7 +289,7 @@ def test_metrics_show_a_limited_number_of_resource_classes():
 
 
 def test_more_guests_cause_no_more_metrics():
-    """The metrics page has the same series for one guest as for 1000 guests with 1000 findings."""
+    """The metrics page has the same series for 1000 guests with 1000 findings as for a few guests."""
     row = WHOLE.ledger[0]
     many = tuple(replace(row, consumer_uuid=uuid(f"g{n}"), consumer_key=uuid(f"g{n}")) for n in range(1000))
     findings = tuple(replace(FINDING, finding=replace(FINDING.finding, subject=f"guests/{n}")) for n in range(1000))
