@@ -276,11 +276,8 @@ def test_an_invalid_probe_answer_keeps_the_inventories(own: ProbeSocket, tmp_pat
         assert audit() == (before, inventories)
 
 
-def test_the_probe_measures_disk_files_only_root_may_read(own: ProbeSocket, placement, tmp_path):
-    """An unprivileged agent with stocktake-probe reports the same about disk files as root.
-
-    Without the probe it gets EACCES.
-    """
+def test_the_probe_measures_disk_files_that_only_root_may_read(own: ProbeSocket, placement, tmp_path):
+    """With stocktake-probe, an unprivileged agent reports the same sizes as an agent that runs as root."""
     with contextlib.closing(Mounts()) as mounts:
         folder = own.folder / "instances"
         mounts.tmpfs(folder, 64)

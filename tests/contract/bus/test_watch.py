@@ -128,8 +128,8 @@ def test_the_key_a_in_watch_also_shows_clean_hosts(shown):
     shown.shows("1-5 of 5")
 
 
-def test_the_key_s_in_watch_changes_the_sort_order(shown):
-    """Each press of "s" in `stocktake watch` selects the next order: host, age, leaked, free, worst."""
+def test_a_key_press_changes_the_sort_order_of_watch(shown):
+    """Each press of the key "s" in `stocktake watch` selects the next order: host, age, leaked, free, worst."""
     for sort in ("host", "age", "leaked", "free", "worst"):
         shown.send(b"s")
         shown.shows(f"sort: {sort}")

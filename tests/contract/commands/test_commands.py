@@ -204,7 +204,7 @@ def by_class(rows, resource_class):
     return {row["consumer_uuid"]: row for row in rows if row["resource_class"] == resource_class}
 
 
-def test_ledger_json_compares_nova_host_and_placement(host):
+def test_ledger_json_compares_the_three_sources(host):
     """Each row of `stocktake ledger -f json` has the amounts by nova's database, by the host and by Placement."""
     code, rows = host.json("ledger")
     assert code == 0
@@ -221,7 +221,7 @@ def test_ledger_json_compares_nova_host_and_placement(host):
 
 
 def test_the_ledger_ends_with_a_total_per_resource_class(host):
-    """The last lines of `stocktake ledger` are the sums of the promised, held and recorded amounts of each class."""
+    """The last lines of `stocktake ledger` are, for each class, the sums by nova, by the host and by Placement."""
     ended = host.run("ledger")
     assert (ended.code, ended.stderr) == (0, "")
     assert ended.stdout.splitlines()[-2:] == [

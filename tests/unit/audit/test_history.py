@@ -85,7 +85,7 @@ def test_the_first_audit_checks_consumers_of_saved_findings():
 
 
 def test_a_saved_finding_without_severity_gets_a_default():
-    """A finding that was saved without a severity gets the default severity of its code, for example over-capacity."""
+    """A finding that was saved without a severity gets the default severity of its finding code."""
     old = Sighting(id="5f0f", code="over-capacity", first_seen_at=NOW, last_seen_at=NOW, times=2, evidence_digest="d")
     loaded = with_history(task(Store(History(sightings=(old,)))), AuditMemory()).history
     assert loaded is not None

@@ -173,7 +173,7 @@ def test_a_planned_write_causes_a_full_nova_read():
 
 
 def test_findings_about_nova_rows_cause_a_full_nova_read():
-    """The next audit reads all nova rows while a finding depends on them or is not confirmed yet."""
+    """As long as a finding is unconfirmed or depends on nova's rows, every audit reads all nova rows."""
     assert what_rests_on([seen(finding())], ()) == ""
     assert what_rests_on([seen(finding(), confirmed=False)], ())
     assert what_rests_on([seen(finding(consumer_uuid="c"))], ())

@@ -104,8 +104,8 @@ def test_an_ended_finding_says_what_has_changed(change, expected):
     assert reason(sighting(finding, before), booked=booked(*now)) == expected
 
 
-def test_an_ended_finding_says_if_the_agent_made_the_change():
-    """The text has the words "this agent did not make this change" only if another program changed Placement."""
+def test_an_ended_finding_says_who_changed_placement():
+    """If another program changed Placement, the finding's text says "this agent did not make this change"."""
     before = sighting(LEAKED, vcpu(recorded=8))
     assert reason(before, wrote=frozenset({CONSUMER}))[1] == "placement: 8 VCPU -> nothing"
     assert reason(before, wrote=frozenset({"another"}))[1].endswith(" (this agent did not make this change)")

@@ -123,8 +123,8 @@ AS_BEFORE = {
 
 
 @pytest.mark.parametrize(("suffix", "nova", "libvirt", "owner"), AS_BEFORE.values(), ids=AS_BEFORE.keys())
-def test_an_instance_folder_gets_an_owner_or_is_leftover(suffix, nova, libvirt, owner):
-    """The agent reads in nova and libvirt who uses the folder. Without enough data the owner is unknown."""
+def test_an_instance_folder_is_used_leftover_or_unknown(suffix, nova, libvirt, owner):
+    """The agent asks nova and libvirt for the folder's instance. If they do not say enough, the owner is unknown."""
     read = world(store((f"{FOLDER}{suffix}", GIB)), nova=nova, libvirt=libvirt)
     assert by_path(image_store_rows(read))[f"{FOLDER}{suffix}"] == (*owner, GIB)
     assert [left.path for left in leftovers(read)] == ([f"{FOLDER}{suffix}"] if owner[0] == "leftover" else [])

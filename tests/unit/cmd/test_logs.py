@@ -180,8 +180,8 @@ def test_an_audit_id_can_be_given_for_a_single_log_line(tmp_path):
     assert second.endswith("[-] audit done audit=ffff")
 
 
-def test_another_thread_logs_no_audit_id(tmp_path):
-    """While an audit runs, a line that another thread logs has no audit id, nor has a line after the audit."""
+def test_only_the_audits_own_thread_logs_its_audit_id(tmp_path):
+    """A line of another thread has no audit id. A line that is logged after the audit has none either."""
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))

@@ -95,7 +95,7 @@ def test_report_exits_75_if_there_is_no_saved_audit(host):
     assert not (host.folder / "page.html").exists()
 
 
-def test_report_exits_75_if_the_page_cannot_be_written(host):
+def test_report_exits_75_if_its_html_file_cannot_be_written(host):
     host.reported(CALM)
     done = report(host, "missing/page.html")
     assert done.code == 75
