@@ -17,7 +17,8 @@ def spec(**tags):
     return made
 
 
-def test_s117_the_default_resource_class_contains_vendor_id_and_product_id():
+def test_s117_the_default_pci_class_contains_vendor_and_product():
+    """Without `resource_class` in device_spec, device 10de:1eb8 gets the class CUSTOM_PCI_10DE_1EB8 in Placement."""
     for given_name in ({}, {"resource_class": ""}, {"resource_class": None}):
         assert class_of(spec(**given_name), "10de", "1eb8") == "CUSTOM_PCI_10DE_1EB8"
 
@@ -26,11 +27,13 @@ def test_s117_the_default_resource_class_contains_vendor_id_and_product_id():
     ("asked", "name"),
     [("crypto", "CUSTOM_CRYPTO"), ("pgpu", "PGPU"), ("custom_foo", "CUSTOM_FOO"), ("A--b", "CUSTOM_A_B")],
 )
-def test_s118_a_configured_resource_class_is_normalised_to_a_placement_name(asked, name):
+def test_s118_a_configured_pci_class_becomes_a_placement_name(asked, name):
+    """If device_spec has resource_class "crypto", the agent uses the name CUSTOM_CRYPTO in Placement."""
     assert class_of(spec(resource_class=asked), "10de", "1eb8") == name
 
 
-def test_s119_traits_in_device_spec_are_converted_to_placement_trait_names():
+def test_s119_traits_in_device_spec_become_placement_traits():
+    """The trait "to-the-moon" in device_spec becomes CUSTOM_TO_THE_MOON in Placement."""
     asked = spec(traits="HW_NIC_SRIOV,to-the-moon,custom_x,hw_nic_sriov")
     assert traits_of(asked) == {
         "HW_NIC_SRIOV",
@@ -41,7 +44,8 @@ def test_s119_traits_in_device_spec_are_converted_to_placement_trait_names():
     }
 
 
-def test_a_blank_in_front_of_a_trait_name_becomes_an_underscore():
+def test_a_blank_before_a_trait_name_becomes_an_underscore():
+    """The traits "A, B" in device_spec become CUSTOM_A and CUSTOM__B in Placement."""
     assert traits_of(spec(traits="A, B,,")) == {"CUSTOM_A", "CUSTOM__B", MANAGED}
 
 
@@ -54,13 +58,14 @@ def test_a_blank_in_front_of_a_trait_name_becomes_an_underscore():
         ({"one_time_use": "on"}, {"HW_PCI_ONE_TIME_USE"}),
     ],
 )
-def test_a_device_spec_tag_adds_the_matching_trait_if_it_is_true(tags, also):
-    """The tags are ``live_migratable`` and ``one_time_use``."""
+def test_a_true_tag_in_device_spec_adds_a_trait(tags, also):
+    """The tag live_migratable or one_time_use, if true, adds a trait such as HW_PCI_LIVE_MIGRATABLE to the device."""
     assert traits_of(spec(**tags)) == {MANAGED} | also
 
 
 @given(st.text(min_size=1, max_size=20))
-def test_a_configured_resource_class_name_is_converted_to_a_valid_name(text):
+def test_a_configured_pci_class_gets_a_valid_name(text):
+    """Any text in resource_class becomes a name that Placement accepts, unless the text begins with CUSTOM_."""
     name = class_of(spec(resource_class=text), "10de", "1eb8")
     if not text.upper().startswith("CUSTOM_"):
         assert is_valid_name(name)
@@ -70,5 +75,6 @@ def test_a_configured_resource_class_name_is_converted_to_a_valid_name(text):
 @pytest.mark.parametrize(
     "name", ["CUSTOM_", "CUSTOM_a", "CUSTOM_A-B", "CUSTOM_Ä", "CUSTOM_A\n", "FOO", "", "CUSTOM_" + "A" * 249]
 )
-def test_names_that_placement_refuses_are_recognised_as_invalid(name):
+def test_a_name_that_placement_refuses_is_invalid(name):
+    """The agent recognises names of resource classes that Placement would refuse, such as CUSTOM_a or FOO."""
     assert not is_valid_name(name)

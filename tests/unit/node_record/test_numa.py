@@ -73,11 +73,13 @@ SETS = {
 
 
 @pytest.mark.parametrize(("options", "expected"), SETS.values(), ids=SETS.keys())
-def test_s82_s83_s84_s85_the_cpu_sets_determine_the_cpus_of_each_numa_cell(options, expected):
+def test_s82_s83_s84_s85_cpu_options_set_the_cpus_of_a_numa_cell(options, expected):
+    """The options cpu_shared_set, cpu_dedicated_set and vcpu_pin_set decide which CPUs of a cell guests may use."""
     assert [(c.cpuset, c.pcpuset, c.siblings) for c in cells(**options)] == expected
 
 
-def test_s86_each_numa_cell_shows_its_physical_networks_and_tunnel_support():
+def test_s86_a_numa_cell_has_its_physical_networks_and_tunnels():
+    """The agent lists the physical networks of each NUMA cell, and whether the cell serves tunneled networks."""
     affinity = NetworkAffinity(physnets=(("foo", (1,)), ("baz", (1, 2, 3))), tunnel=(0, 2))
     found = cells(networks=affinity)
     assert [(c.physnets, c.is_tunneled) for c in found] == [
@@ -88,7 +90,8 @@ def test_s86_each_numa_cell_shows_its_physical_networks_and_tunnel_support():
     ]
 
 
-def test_s87_reserved_huge_pages_do_not_reduce_the_memory_of_a_numa_cell():
+def test_s87_reserved_huge_pages_leave_the_cell_memory_unchanged():
+    """Pages from reserved_huge_pages are noted as reserved in a NUMA cell, and the cell's memory stays the same."""
     found = cells(
         reserved_huge_pages=(
             ReservedPages(cell=0, size_kib=2048, count=64),
@@ -108,7 +111,8 @@ def test_s87_reserved_huge_pages_do_not_reduce_the_memory_of_a_numa_cell():
     assert {c.memory_mib for c in found} == {1024}
 
 
-def test_a_numa_cell_has_a_socket_only_if_all_online_cpus_share_that_socket():
+def test_a_numa_cell_has_a_socket_if_its_online_cpus_share_one():
+    """A NUMA cell with online CPUs on two sockets has no socket number. CPUs that are offline are ignored."""
     assert [c.socket for c in cells()] == [0, 0, 1, 1]
     torn = dataclasses.replace(
         FOUR_CELLS, cpus=tuple(Cpu(id=n, online=n != 1, socket=None if n == 1 else n) for n in range(8))
@@ -129,11 +133,13 @@ def test_a_numa_cell_has_a_socket_only_if_all_online_cpus_share_that_socket():
         ("s390x", "QEMU", False),
     ],
 )
-def test_numa_cells_are_recorded_only_for_supported_architectures_and_drivers(arch, driver, has):
+def test_numa_cells_need_a_supported_architecture_and_driver(arch, driver, has):
+    """The agent lists NUMA cells for QEMU on x86_64, but not for LXC on x86_64 or for QEMU on s390x."""
     facts = dataclasses.replace(FOUR_CELLS, driver=driver, capabilities=capable(arch))
     assert (numa_cells(facts, settings()) is not None) is has
 
 
-def test_numa_cells_are_not_recorded_if_libvirt_omits_cells_or_capabilities():
+def test_numa_cells_are_unknown_if_libvirt_shows_none():
+    """If libvirt returns no cells or no capabilities of the host, the agent reports no NUMA cells."""
     assert numa_cells(dataclasses.replace(FOUR_CELLS, cells=()), settings()) is None
     assert numa_cells(dataclasses.replace(FOUR_CELLS, capabilities=None), settings()) is None

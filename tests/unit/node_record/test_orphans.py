@@ -59,7 +59,8 @@ def after(world, audits=1, chosen=None):
     return decision(world, chosen, history_after(audits, world, chosen)).plan
 
 
-def test_s68_a_confirmed_orphaned_record_is_deleted_with_its_empty_provider():
+def test_s68_an_orphaned_node_and_its_provider_are_deleted():
+    """The second audit that finds an orphaned compute node record deletes the record and its unused provider."""
     world = world_of(below(tree(OLD), child()))
     first = after(world, audits=0)
     assert (first.records, first.removals) == ((), ())
@@ -71,20 +72,22 @@ def test_s68_a_confirmed_orphaned_record_is_deleted_with_its_empty_provider():
     assert second.removals == (DeleteProvider(provider_uuid=child().uuid), DeleteProvider(provider_uuid=OLD.uuid))
 
 
-def test_the_first_audit_deletes_an_orphaned_node_if_one_confirmation_suffices():
+def test_the_first_audit_may_delete_an_orphaned_node():
+    """If confirm_audits is 1, the first audit that finds an orphaned compute node record already deletes the record."""
     chosen = settings(confirm_audits=1)
     assert after(world_of(tree(OLD)), 0, chosen).records == (DeleteComputeNode(record=OLD),)
 
 
-def test_an_orphaned_compute_node_row_is_not_deleted_right_after_it_has_changed():
+def test_an_orphaned_node_row_is_kept_right_after_a_change():
+    """If an orphaned row of compute_nodes has changed since the last audit, the agent does not delete the row yet."""
     before = history_after(1, world_of(tree(OLD)))
     changed = dataclasses.replace(ROW, vcpus=5)
     world = world_of(tree(OLD), nodes=(node(1), changed))
     assert decision(world, None, before).plan.records == ()
 
 
-def test_an_orphaned_provider_tree_that_contains_another_compute_node_is_kept():
-    """No consumer uses the provider and its trait is the agent's, but it belongs to another host."""
+def test_an_orphaned_provider_above_another_node_is_kept():
+    """If another host's compute node is below an orphaned provider in Placement, the agent deletes neither of them."""
     nested = dataclasses.replace(child(), name="cmp2.example.org")
     node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
     found = after(world_of(below(tree(OLD), node_below)))
@@ -93,6 +96,7 @@ def test_an_orphaned_provider_tree_that_contains_another_compute_node_is_kept():
 
 
 def test_s158_an_orphaned_provider_with_allocations_is_kept():
+    """While consumers have allocations from an orphaned provider, the agent reports the provider and keeps it."""
     whole = dataclasses.replace(below(tree(OLD), child()), allocations=(held("i1"), held("i2")))
     world = world_of(whole)
     plan = after(world)
@@ -121,27 +125,30 @@ STAYS = {
 
 
 @pytest.mark.parametrize("whole", STAYS.values(), ids=STAYS)
-def test_an_orphaned_provider_that_may_belong_to_others_is_reported_but_kept(whole):
+def test_an_orphaned_provider_of_doubtful_owner_is_kept(whole):
+    """If an orphaned provider may belong to somebody else, the agent reports the provider and does not delete it."""
     world = world_of(whole)
     plan = after(world)
     assert plan.removals == ()
     assert len(findings(world, "provider-orphaned")) == 1
 
 
-def test_an_orphaned_provider_is_kept_if_its_provider_tree_was_not_read():
+def test_an_orphaned_provider_is_kept_if_its_tree_is_unread():
+    """The agent does not delete an orphaned provider if Placement's tree of that provider was not read."""
     plan = after(world_of())
     assert plan.removals == ()
     assert ("delete orphaned provider", "the provider's tree was not read") in [(h.what, h.why) for h in plan.held_back]
 
 
-def test_an_orphaned_compute_node_row_without_a_provider_is_deleted():
+def test_an_orphaned_node_row_without_a_provider_is_deleted():
+    """The agent deletes an orphaned row of compute_nodes if Placement no longer has a provider for that node."""
     plan = after(world_of(DetachedTree(uuid=OLD.uuid)))
     assert (plan.records, plan.removals) == ((DeleteComputeNode(record=OLD),), ())
     assert not [h for h in plan.held_back if h.provider_uuid == OLD.uuid]
 
 
-def test_an_orphaned_compute_node_row_is_kept_while_an_instance_uses_it():
-    """So is its resource provider."""
+def test_an_orphaned_node_with_an_instance_is_kept():
+    """While an instance is on an orphaned compute node, the agent deletes neither the node's row nor its provider."""
     world = world_of(tree(OLD), instances=(instance(node="old-name"),))
     plan = after(world)
     assert (plan.records, plan.removals) == ((), ())
@@ -149,7 +156,8 @@ def test_an_orphaned_compute_node_row_is_kept_while_an_instance_uses_it():
     assert why == f"instance {uuid('i1')} is on node old-name"
 
 
-def test_a_deleted_instance_does_not_prevent_the_deletion_of_an_orphaned_record():
+def test_an_orphaned_node_with_a_deleted_instance_is_deleted():
+    """The agent deletes an orphaned compute node record even if a deleted instance still refers to that node."""
     world = world_of(tree(OLD), instances=(instance(node="old-name", deleted=True),))
     assert after(world).records == (DeleteComputeNode(record=OLD),)
 
@@ -167,15 +175,15 @@ NOT_TOUCHED = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
-def test_an_orphaned_compute_node_is_kept_if_deletion_is_unsafe_or_forbidden(world, chosen):
-    """An agent beside nova-compute must not delete it, and nova's database may be readable only."""
+def test_an_orphaned_node_is_kept_if_deletion_is_unsafe(world, chosen):
+    """The agent keeps an orphaned compute node in role companion, for example, or while Placement is unreadable."""
     plan = after(world, 3, chosen)
     assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
     assert plan.removals == ()
 
 
-def test_a_compute_node_row_of_this_node_or_of_another_host_is_not_orphaned():
-    """A deleted row is not orphaned either."""
+def test_a_row_of_this_node_or_another_host_is_not_orphaned():
+    """The agent does not treat the compute_nodes row of the present node or of another host as orphaned."""
     rows = (
         node(),
         node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),
@@ -197,8 +205,8 @@ def world_without_row(*trees):
     return world_of(*trees, nodes=(node(1),), records=(stored(),))
 
 
-def test_a_later_audit_deletes_the_unused_provider_of_a_deleted_compute_node():
-    """The first audit only reports the provider; the provider is deleted as soon as the finding is confirmed."""
+def test_a_later_audit_deletes_the_provider_of_a_deleted_node():
+    """The first audit that finds the provider of a deleted node unused reports it. The next audit deletes it."""
     whole = tree(OLD, held("i1"))
     (told,) = [
         f for f in decision(world_without_row(whole), None, History(left=(LEFT,))).findings if "orphan" in f.code
@@ -222,7 +230,8 @@ def _sightings(world):
     return confirm(History(), decision(world, None, History(left=(LEFT,))).findings, look).history.sightings
 
 
-def test_the_agent_remembers_a_deleted_compute_node_while_its_provider_exists():
+def test_a_deleted_node_is_remembered_while_its_provider_exists():
+    """The agent remembers a deleted compute node until Placement no longer has the provider of that node."""
     full = world_of(tree(OLD, held("i1"))).placement.value
     done = [DeleteComputeNode(record=OLD)]
     assert left_after((), full, deleted=done, removed=frozenset(), root_uuid=ROOT_UUID) == (LEFT,)
@@ -237,6 +246,7 @@ def test_the_agent_remembers_a_deleted_compute_node_while_its_provider_exists():
     assert left_after((LEFT,), full, deleted=[], removed=frozenset(), root_uuid=ROOT_UUID, taken=taken) == ()
 
 
-def test_an_orphaned_node_row_can_be_deleted_if_its_provider_is_unused_or_gone():
+def test_an_unused_or_missing_provider_allows_deletion():
+    """The agent may delete an orphaned compute node if its provider has no allocations or is no longer there."""
     assert obstacle(DetachedTree(uuid=OLD.uuid), "old-name") is None
     assert obstacle(tree(OLD), "old-name") is None
