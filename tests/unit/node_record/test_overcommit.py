@@ -37,7 +37,8 @@ def world(*guests, files=(), free=100 * GIB, **changes):
     return dataclasses.replace(read, storage=(*read.storage, good(IMAGES, StorageFacts(disk_files=tuple(files)))))
 
 
-def test_s88_disk_over_commit_is_the_virtual_size_minus_the_size_on_disk():
+def test_s88_disk_over_commit_is_virtual_size_minus_used_size():
+    """A guest disk of 10 GiB that takes 4 GiB of the host so far adds 6 GiB to the host's disk over-commit."""
     guests = (guest("a", disk(QCOW2)), guest("b", disk(RAW, form="raw")))
     # A requested size of 5350000000 bytes takes 5350031360 bytes in blocks.
     files = [file(QCOW2, 10 * GIB, 80 * MIB), file(RAW, 10 * GIB, 10 * GIB - 5387418240, "raw")]
@@ -46,7 +47,8 @@ def test_s88_disk_over_commit_is_the_virtual_size_minus_the_size_on_disk():
     assert over_commit(host(*guests), files).total_bytes == 16040950400
 
 
-def test_s89_disk_over_commit_leaves_out_guests_with_an_unreadable_disk():
+def test_s89_an_unreadable_disk_excludes_a_guest_from_over_commit():
+    """If one disk file of a guest is unreadable, the agent counts none of that guest's disks and says why."""
     problems = {"1": "ENOENT: No such file", "2": "ESTALE: Stale file handle", "3": "EACCES: denied", "5": "EIO: error"}
     guests = [
         guest(name, disk(f"/i/{name}/disk"), disk(f"/i/{name}/swap", "vdb")) for name in ("1", "2", "3", "4", "5")
@@ -75,38 +77,44 @@ ATTACHED = {
 
 
 @pytest.mark.parametrize("attached", ATTACHED.values(), ids=ATTACHED.keys())
-def test_s90_disk_overcommit_leaves_out_attached_cinder_volumes(attached):
+def test_s90_disk_over_commit_omits_attached_cinder_volumes(attached):
+    """The agent does not count an attached Cinder volume as disk over-commit of the host, not even a file on NFS."""
     guests = host(guest("a", disk(QCOW2), attached))
     assert guest_files(guests) == {GuestFile(path=QCOW2, format="qcow2")}
     measured = file(attached.source or "", 10 * GIB, 0, attached.format)
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_file_named_similarly_to_a_cinder_volume_counts_as_a_guest_disk():
+def test_a_file_with_almost_a_volume_name_is_a_guest_disk():
+    """A file named volume-UUID-of-mine is a local disk of the guest for the agent, not a Cinder volume."""
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 
 
 @pytest.mark.parametrize(("form", "asked"), [("ploop", "ploop"), ("vmdk", "raw"), (None, "raw"), ("raw", "raw")])
-def test_a_guest_disk_file_that_is_not_qcow2_or_ploop_is_measured_as_raw(form, asked):
+def test_a_disk_file_of_another_format_is_measured_as_raw(form, asked):
+    """A guest's disk file is measured as raw if its format in libvirt is neither qcow2 nor ploop."""
     assert guest_files(host(guest("a", disk("/a", form=form)))) == {GuestFile(path="/a", format=asked)}
 
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
-def test_only_raw_and_ploop_files_can_have_a_negative_disk_over_commit(form, still_to_come):
+def test_only_raw_and_ploop_files_have_negative_over_commit(form, still_to_come):
+    """A raw or ploop file may be larger on disk than its virtual size. For a qcow2 file the over-commit is then 0."""
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )
 
 
-def test_a_file_that_is_used_with_two_formats_is_measured_once_per_format():
+def test_a_file_with_two_formats_is_measured_once_for_each():
+    """If one guest uses a file as raw and another guest uses it as qcow2, the agent measures the file twice."""
     guests = host(guest("a", disk("/a", form="raw")), guest("b", disk("/a")))
     files = [file("/a", GIB, 0, "raw"), hidden("/a", "not a qcow2 image")]
     found = over_commit(guests, files)
     assert (found.total_bytes, [unknown.name for unknown in found.unknown]) == (GIB, ["b"])
 
 
-def test_disk_over_commit_is_unknown_for_unmeasured_files_and_broken_domains():
+def test_disk_over_commit_is_unknown_for_an_unmeasured_guest():
+    """The disk over-commit of a guest is unknown if its disk file was not measured or its definition is broken."""
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <name>")
     found = over_commit(host(guest("a", disk("/a")), odd_domains=(odd,)), [])
     assert {(unknown.name, unknown.reason) for unknown in found.unknown} == {
@@ -116,30 +124,35 @@ def test_disk_over_commit_is_unknown_for_unmeasured_files_and_broken_domains():
 
 
 @pytest.mark.parametrize(("over_gib", "gib"), [(99.5, 0), (100, 0), (100.5, 0), (103.7, -3), (104, -4), (10, 90)])
-def test_disk_available_least_is_truncated_towards_zero_to_whole_gib(over_gib, gib):
+def test_disk_available_least_is_truncated_to_whole_gib(over_gib, gib):
+    """The record's disk_available_least is rounded towards zero, so -3.7 GiB becomes -3."""
     read = world(guest("a", disk("/a")), files=[file("/a", int(over_gib * GIB), 0)])
     assert disk_available_least(read, settings()).gib == gib
 
 
 @pytest.mark.parametrize("lost", [FILESYSTEM, LIBVIRT])
-def test_disk_available_least_is_unknown_if_filesystem_or_libvirt_is_unreadable(lost):
+def test_disk_available_least_needs_filesystem_and_libvirt(lost):
+    """If the file system or libvirt is unreadable, the agent reports disk_available_least as unknown."""
     assert disk_available_least(world(lost=[lost]), settings()) == LeastDisk(size_bytes=None)
 
 
-def test_disk_available_least_is_unknown_if_disk_files_cannot_be_read():
+def test_disk_available_least_needs_the_disk_files():
+    """If the guests' disk files cannot be read, the agent reports disk_available_least as unknown."""
     read = world()
     unread = dataclasses.replace(read, storage=(*read.storage[:-1], failed(IMAGES)))
     assert disk_available_least(unread, settings()).gib is None
 
 
-def test_disk_available_least_starts_from_free_space_of_the_volume_group():
+def test_disk_available_least_with_lvm_uses_the_volume_group():
+    """If instances are on LVM, disk_available_least is the volume group's free space minus the disk over-commit."""
     read = world(guest("a", disk("/a", form="raw")), files=[file("/a", GIB, 0, "raw")], lvm=group(20))
     assert disk_available_least(read, lvm_settings()).gib == 19
     assert disk_available_least(read, lvm_settings(images_volume_group="gone")).gib is None
     assert disk_available_least(world(lost=[LVM]), lvm_settings()).gib is None
 
 
-def test_disk_available_least_starts_from_free_space_of_the_ceph_pool():
+def test_disk_available_least_with_rbd_uses_the_ceph_pool():
+    """If images_type is rbd, the free space of the Ceph pool is the base of disk_available_least."""
     pool = CephPool(name="vms", cluster_bytes=90 * GIB, available_bytes=30 * GIB, used_bytes=GIB)
     read = world()
     chosen = settings(images_type="rbd", images_rbd_pool="vms")

@@ -33,7 +33,8 @@ def record(pool: PciPool) -> dict[str, Any]:
     return dict(document["nova_object.data"])
 
 
-def test_pci_devices_with_equal_properties_are_counted_in_one_pool():
+def test_pci_devices_with_equal_properties_share_one_pool():
+    """Four equal virtual functions of a network card appear as one pool with count 4 in the compute node record."""
     found = pools((device(GPU, numa_node=1), *FUNCTIONS), ALL, frozenset())
     assert counts(found) == {(GPU, "type-PCI"): 1, (PF, "type-PF"): 1, (PF, "type-VF"): 4}
     assert record(found[0]) == {
@@ -46,7 +47,7 @@ def test_pci_devices_with_equal_properties_are_counted_in_one_pool():
 
 
 def test_s121_a_pci_pool_with_a_network_has_no_provider_uuid():
-    """A pool of PCI devices with the tag physical_network has no provider uuid, even if its device has a provider."""
+    """A PCI pool with the tag physical_network gets no rp_uuid, even if Placement has a provider for its device."""
     found = pools((device(GPU), *FUNCTIONS), ALL, frozenset(), {GPU: "uuid-1", PF: "uuid-2"})
     assert {pool.address: pool.provider_uuid for pool in found} == {GPU: "uuid-1", PF: None}
     assert record(found[-1])["tags"]["physical_network"] == "net1"
@@ -63,18 +64,21 @@ def test_s121_a_pci_pool_with_a_network_has_no_provider_uuid():
     ],
     ids=["a device", "a virtual function", "a physical function", "everything"],
 )
-def test_pci_pools_exclude_used_devices_and_the_pfs_or_vfs_that_they_block(in_use, left):
+def test_pci_pools_exclude_used_and_blocked_devices(in_use, left):
+    """A used PCI device is in no pool of free devices. A used virtual function also removes its physical function."""
     assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
 
 
 def test_the_tags_of_a_pci_pool_omit_resource_class_and_traits():
+    """The tags of a PCI pool have device_spec's trusted and managed, for example, but not resource_class and traits."""
     tagged = specs({"vendor_id": "10de", "resource_class": "x", "traits": "A", "trusted": "true", "managed": "no"})
     (found,) = pools((device(GPU),), tagged, frozenset())
     assert found.tags == (("managed", "false"), ("trusted", "true"))
 
 
 @pytest.mark.parametrize("kind", [PciKind.PF, PciKind.VF, PciKind.VDPA])
-def test_the_pool_of_a_network_device_has_remote_managed_false_by_default(kind):
+def test_remote_managed_is_false_by_default_for_network_devices(kind):
+    """The PCI pool of a network device has the tag remote_managed: false unless device_spec says otherwise."""
     own = device(PF, kind, "8086:1", card_serial="S1", parent_address=None if kind is PciKind.PF else GPU)
     (found,) = pools((own,), specs({"vendor_id": "8086"}), frozenset())
     assert dict(found.tags) == {"remote_managed": "false"}
@@ -82,8 +86,8 @@ def test_the_pool_of_a_network_device_has_remote_managed_false_by_default(kind):
     assert [dict(pool.tags) for pool in remote] == ([] if kind is PciKind.PF else [{"remote_managed": "true"}])
 
 
-def test_pci_devices_with_a_different_numa_node_or_type_have_separate_pools():
-    """So do those with another parent interface."""
+def test_different_pci_devices_have_separate_pools():
+    """PCI devices that differ in NUMA node, type or parent interface are in separate pools."""
     first, *rest = FUNCTIONS[1:]
     mixed = (
         first,
@@ -98,10 +102,10 @@ def test_pci_devices_with_a_different_numa_node_or_type_have_separate_pools():
 
 
 def test_a_pci_device_that_matches_no_device_spec_is_in_no_pool():
-    """Neither is a device whose PCI domain has more than 16 bits."""
     assert pools((device("10000:81:00.0"), *FUNCTIONS), specs({"vendor_id": "10de"}), frozenset()) == ()
 
 
-def test_a_null_physical_network_in_the_device_spec_stays_null_in_the_pool():
+def test_a_null_physical_network_stays_null_in_a_pci_pool():
+    """If device_spec has physical_network null, the tag physical_network of the PCI pool is null too."""
     (found,) = pools((device(GPU),), specs({"vendor_id": "10de", "physical_network": None}), frozenset())
     assert record(found)["tags"]["physical_network"] is None

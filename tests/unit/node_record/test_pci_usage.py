@@ -61,7 +61,8 @@ def world(*rows, who=None, **changes):
         "failed to arrive",
     ],
 )
-def test_a_pci_device_row_counts_as_used_if_an_instance_on_this_host_owns_it(there):
+def test_a_pci_device_owned_by_an_instance_here_is_used(there):
+    """A PCI device is used if nova gave it to an instance that is on this host or is moving to or from this host."""
     assert owned_addresses(there, NODE) == {ONE}
 
 
@@ -88,7 +89,8 @@ def test_a_pci_device_row_counts_as_used_if_an_instance_on_this_host_owns_it(the
         "of a deleted node",
     ],
 )
-def test_a_pci_device_row_counts_as_free_if_no_instance_on_this_host_owns_it(there):
+def test_a_pci_device_owned_by_no_instance_here_is_free(there):
+    """A PCI device is free, for example, if its instance in nova's table pci_devices is deleted or on another host."""
     assert owned_addresses(there, NODE) == frozenset()
 
 
@@ -104,7 +106,8 @@ def without(*taken):
     return {key: count for key, count in EVERYTHING.items() if key not in taken}
 
 
-def test_a_pci_device_is_not_free_if_nova_allocated_it_or_a_guest_uses_it():
+def test_an_allocated_or_attached_pci_device_is_not_free():
+    """A PCI device is not free if nova has given it to an instance or if libvirt shows it in a guest."""
     assert left(host(devices=DEVICES)) == EVERYTHING
     assert left(host(devices=DEVICES), ONE) == without((ONE, "type-PCI"))
     guest = domain(pci_addresses=(TWO,))
@@ -116,9 +119,11 @@ def test_a_used_vf_blocks_its_pf_and_a_used_pf_blocks_its_vfs():
     assert left(host(devices=DEVICES), PF) == without((PF, "type-PF"), (PF, "type-VF"))
 
 
-def test_free_pci_pools_are_unknown_if_the_pci_devices_could_not_be_read():
+def test_free_pci_pools_are_unknown_if_devices_are_unread():
+    """If libvirt's list of PCI devices could not be read, the agent reports the pools of free devices as unknown."""
     assert free_pools(host(), CHOSEN, None) is None
 
 
-def test_free_pci_pools_ignore_a_database_row_for_an_absent_device():
+def test_free_pci_pools_ignore_a_row_of_an_absent_device():
+    """A row of pci_devices for a device that is not on the host changes no pool of free PCI devices."""
     assert left(host(devices=DEVICES), "0000:99:00.0") == EVERYTHING
