@@ -48,7 +48,8 @@ def saved(world, chosen=None):
     return (writes[0].changed, writes[0].record) if writes else None
 
 
-def test_s59_the_agent_creates_a_missing_node_record_with_initial_ratios():
+def test_s59_a_missing_node_record_is_created():
+    """If nova has no compute node record for the host, the agent creates one with the initial allocation ratios."""
     (write,) = decision(snapshot(nova=conductor(), libvirt=about())).plan.records
     assert isinstance(write, CreateComputeNode)
     made = write.record
@@ -74,14 +75,15 @@ def test_the_node_record_contains_the_usage_of_the_instances():
     assert dict(made.stats)["num_instances"] == "2"
 
 
-def test_s60_the_agent_recreates_a_node_record_that_was_soft_deleted():
+def test_s60_a_soft_deleted_node_record_is_created_again():
     gone = node(7, deleted=True)
     (write,) = decision(snapshot(nova=conductor(nodes=(gone,)), libvirt=about())).plan.records
     assert isinstance(write, CreateComputeNode)
     assert write.record.uuid == ROOT_UUID
 
 
-def test_s61_nothing_is_written_if_the_provider_uuid_belongs_to_another_host():
+def test_s61_nothing_is_written_if_another_host_has_the_uuid():
+    """If another host's record has the UUID of this host's provider, the agent only reports identity-changed."""
     theirs = dataclasses.replace(stored(), host="cmp2")
     world = world_of(theirs)
     plan = decision(world).plan
@@ -91,7 +93,8 @@ def test_s61_nothing_is_written_if_the_provider_uuid_belongs_to_another_host():
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
 
 
-def test_s62_a_node_record_with_another_uuid_is_reported_but_not_changed():
+def test_s62_a_node_record_with_another_uuid_stays_unchanged():
+    """If the host's record and its provider differ in UUID, the agent keeps the record and reports identity-changed."""
     other = node(7, uuid=uuid("other"))
     world = snapshot(nova=conductor(nodes=(other,)), libvirt=about(), placement=view(provider=root()))
     plan = decision(world).plan
@@ -104,7 +107,8 @@ def test_s62_a_node_record_with_another_uuid_is_reported_but_not_changed():
     assert uuid("other") in found.actual
 
 
-def test_a_node_record_that_was_only_partly_read_is_not_created_again():
+def test_a_partly_read_node_record_is_not_created_again():
+    """If nova's compute node record could not be read completely, the agent creates no second record."""
     plan = decision(snapshot(nova=conductor(nodes=(node(7),)), libvirt=about())).plan
     assert plan.records == ()
     assert [h.why for h in plan.held_back] == [
@@ -118,25 +122,28 @@ def test_s64_a_wrong_service_id_in_the_node_record_is_corrected(before):
     assert (changed, record.service_id) == (("service_id",), 3)
 
 
-def test_the_service_id_of_a_record_is_kept_if_the_service_is_missing():
+def test_the_service_id_stays_if_the_service_is_missing():
+    """If nova has no service row for the host, the agent leaves service_id in the compute node record as it is."""
     world = snapshot(nova=with_record(stored(), service=None), libvirt=about())
     assert decision(world).plan.records == ()
 
 
-def test_s65_a_new_uptime_alone_does_not_update_the_compute_node_record():
+def test_s65_a_new_uptime_alone_does_not_update_the_node_record():
     first = stored()
     assert saved(world_of(first)) is None
     assert saved(world_of(first, uptime_s=90.0, load=(1.0, 0.5, 0.2))) is None
 
 
-def test_s65_a_changed_uptime_is_written_together_with_another_change():
+def test_s65_a_new_uptime_is_written_with_another_change():
+    """The agent writes the host's uptime into the compute node record only when another value has changed."""
     record = stored(stats=(("failed_builds", "3"), ("uptime", "old")))
     changed, now = saved(world_of(record, instance(), uptime_s=90.0, load=(1.0, 0.5, 0.2)))
     assert "stats" in changed
     assert "load average: 1.00, 0.50, 0.20" in dict(now.stats)["uptime"]
 
 
-def test_s18_a_saved_compute_node_record_keeps_the_number_of_failed_builds():
+def test_s18_an_updated_node_record_keeps_failed_builds():
+    """When the agent updates the compute node record, the value failed_builds in its stats stays."""
     record = stored(stats=(("failed_builds", "3"), ("uptime", None)))
     assert saved(world_of(record)) is None
     _changed, now = saved(world_of(record, instance()))
@@ -148,8 +155,8 @@ def test_s18_a_saved_compute_node_record_keeps_the_number_of_failed_builds():
     [(None, 3.0, 3.0), (2.0, 3.0, 2.0), (0.0, 3.0, 3.0), (None, None, 16.1), (None, 0.0, 16.1), (2.0, 0.0, 2.0)],
 )
 @pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
-def test_s67_a_configured_ratio_overrides_the_ratio_in_the_node_record(name, configured, before, after):
-    """The initial ratio is used if neither of them is set."""
+def test_s67_a_configured_ratio_replaces_the_recorded_ratio(name, configured, before, after):
+    """An allocation ratio in nova.conf replaces the ratio in the compute node record."""
     field = f"{name}_ratio"
     chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
     found = saved(world_of(stored(**{field: before})), chosen)
@@ -160,6 +167,7 @@ def test_s67_a_configured_ratio_overrides_the_ratio_in_the_node_record(name, con
 
 
 def test_s98_a_new_node_record_has_the_initial_ratios():
+    """Without configured ratios, a new compute node record gets values such as initial_cpu_allocation_ratio."""
     chosen = settings(
         cpu_ratio=RatioPolicy(configured=None, initial=16.1),
         memory_ratio=RatioPolicy(configured=None, initial=1.6),
@@ -169,7 +177,7 @@ def test_s98_a_new_node_record_has_the_initial_ratios():
     assert (made.cpu_ratio, made.memory_ratio, made.disk_ratio) == (16.1, 1.6, 1.1)
 
 
-def test_an_update_of_a_node_record_contains_only_the_changed_fields():
+def test_a_node_record_update_contains_only_changed_fields():
     changed, record = saved(world_of(stored(), instance("a")))
     assert set(changed) == {
         *("vcpus_used", "memory_mib_used", "local_gib_used", "free_ram_mib", "free_disk_gib", "running_vms", "stats"),
@@ -177,7 +185,8 @@ def test_an_update_of_a_node_record_contains_only_the_changed_fields():
     assert (record.id, record.memory_mib_used) == (1, 128)
 
 
-def test_s72_the_agent_ignores_a_wrong_compute_id_of_an_instance():
+def test_s72_a_wrong_compute_id_of_an_instance_is_ignored():
+    """If an instance has a wrong compute_id in nova's database, the agent neither changes nor reports this."""
     for compute_id in (None, 99):
         world = world_of(dataclasses.replace(stored(), memory_mib=1), instance(compute_id=compute_id))
         decided = decision(world)
@@ -199,7 +208,8 @@ GUESTS = st.lists(
 
 
 @given(GUESTS, GUESTS)
-def test_a_saved_node_record_is_not_written_again_for_the_same_guests(before, after):
+def test_a_node_record_is_not_written_again_for_the_same_guests(before, after):
+    """After a write of the compute node record, the next audit with the same instances writes nothing."""
     record = stored(memory_mib=1)
     for guests in (before, after, after):
         found = saved(world_of(record, *guests))
@@ -229,14 +239,15 @@ def pci_row(owner):
 
 
 @pytest.mark.parametrize(("owner", "free"), [(uuid("i1"), 1), (uuid("gone"), 2), (None, 2)])
-def test_free_pci_pools_exclude_devices_claimed_by_instances_on_this_host(owner, free):
-    """No guest's definition has the device yet: libvirt alone would assign it a second time."""
+def test_a_device_claimed_by_an_instance_here_is_not_free(owner, free):
+    """A PCI device that nova gave to an instance of this host is not free, even if libvirt shows it in no guest."""
     _changed, record = saved(pci_world(pci_row(owner)), pci_settings({"vendor_id": "10de"}))
     pools = json.loads(record.pci_pools)["nova_object.data"]["objects"]
     assert sum(pool["nova_object.data"]["count"] for pool in pools) == free
 
 
-def test_the_stored_pci_pools_are_kept_while_a_device_row_is_unreadable():
+def test_pci_pools_stay_while_a_device_row_is_unreadable():
+    """While a row of nova's table pci_devices is unreadable, the agent leaves the record's PCI pools as they are."""
     changed, record = saved(pci_world(unreadable=("pci_devices id 7",)), pci_settings({"vendor_id": "10de"}))
     assert "pci_pools" not in changed
     assert record.pci_pools == stored().pci_pools
@@ -245,7 +256,8 @@ def test_the_stored_pci_pools_are_kept_while_a_device_row_is_unreadable():
 # Unknown columns ------------------------------------------------------------------------------------------------------
 
 
-def test_node_record_columns_stay_unchanged_if_their_source_is_unreadable():
+def test_columns_from_an_unreadable_source_stay_unchanged():
+    """If the file system is unreadable, for example, the agent leaves local_gb in the compute node record as it is."""
     old = stored(
         memory_mib=1, cpu_info='{"model": "old"}', hypervisor_version=1, local_gib=77, numa_topology='{"cells": []}'
     )
@@ -254,14 +266,16 @@ def test_node_record_columns_stay_unchanged_if_their_source_is_unreadable():
     assert (now.cpu_info, now.hypervisor_version, now.local_gib) == (old.cpu_info, 1, 77)
 
 
-def test_no_usage_column_is_written_while_an_instance_is_unreadable():
+def test_usage_is_not_written_while_an_instance_is_unreadable():
+    """While nova's data of one instance is unreadable, the agent leaves the used amounts in the record as they are."""
     broken = instance("broken", flavor=None, problem="flavor does not parse")
     changed, now = saved(world_of(stored(memory_mib_used=9999, memory_mib=1), instance("a"), broken))
     assert changed == ("memory_mib",)
     assert now.memory_mib_used == 9999
 
 
-def test_a_new_record_is_not_created_before_all_its_columns_are_known():
+def test_a_node_record_is_created_only_with_all_values_known():
+    """While libvirt has not reported its capabilities, for example, the agent creates no compute node record."""
     plan = decision(snapshot(nova=conductor(), libvirt=about(capabilities=None))).plan
     assert plan.records == ()
     (held,) = [h for h in plan.held_back if h.what == "compute node record"]
@@ -270,7 +284,8 @@ def test_a_new_record_is_not_created_before_all_its_columns_are_known():
 
 
 @pytest.mark.parametrize("lost", [PLACEMENT, STATE, LIBVIRT])
-def test_no_node_record_is_written_if_placement_nova_or_libvirt_is_unreadable(lost):
+def test_a_node_record_needs_placement_nova_and_libvirt(lost):
+    """If Placement, nova's database or libvirt is unreadable, the agent writes no compute node record."""
     assert decision(without(world_of(stored(memory_mib=1)), lost)).plan.records == ()
 
 
@@ -283,19 +298,22 @@ NOT_OURS = {
 
 
 @pytest.mark.parametrize("chosen", NOT_OURS.values(), ids=NOT_OURS)
-def test_an_agent_that_does_not_replace_nova_compute_writes_no_node_record(chosen):
+def test_companion_and_observer_write_no_node_record(chosen):
+    """In role companion (beside nova-compute) or observer (read-only), the agent writes no compute node record."""
     assert decision(world_of(stored(memory_mib=1)), chosen).plan.records == ()
 
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.NONE])
-def test_compute_node_records_are_written_only_through_nova_conductor(kind):
+def test_node_records_are_written_only_through_nova_conductor(kind):
+    """If the agent reads nova's database by SQL or not at all, it writes no compute node record."""
     world = snapshot(nova=conductor(kind=kind), libvirt=about())
     plan = decision(world).plan
     assert plan.records == ()
     assert not [h for h in plan.held_back if "record" in h.what]
 
 
-def test_no_write_is_planned_until_the_replaced_nova_compute_has_stopped():
+def test_nothing_is_written_while_nova_compute_still_runs():
+    """An agent in role owner, which replaces nova-compute, writes nothing while nova-compute is still up."""
     alive = seen_long_ago(last_seen_up=conductor().now)
     world = snapshot(nova=with_record(stored(memory_mib=1), service=alive), libvirt=about())
     plan = decision(world).plan
@@ -303,7 +321,8 @@ def test_no_write_is_planned_until_the_replaced_nova_compute_has_stopped():
     assert [h.what for h in plan.held_back] == ["everything"]
 
 
-def test_the_agent_writes_nothing_if_another_provider_has_the_node_name():
+def test_nothing_is_written_if_another_provider_has_the_name():
+    """If a provider in Placement has this node's name but another UUID, the agent writes nothing."""
     world = snapshot(
         nova=conductor(),
         libvirt=about(),
@@ -321,10 +340,11 @@ def test_the_agent_writes_nothing_if_another_provider_has_the_node_name():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_the_compute_node_note_says_if_the_agent_writes_the_record(role, kind, said):
-    """It depends on the role and on the source of nova's state."""
+def test_a_note_says_if_the_agent_writes_the_node_record(role, kind, said):
+    """A note tells the operator if the agent writes the compute node record; in role companion, it does not."""
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 
-def test_the_compute_node_note_says_if_nova_cannot_be_read():
+def test_the_note_on_the_node_record_says_if_nova_is_unreadable():
+    """The agent's note on the compute node record tells the operator if nova's database cannot be read."""
     assert "while the cloud's state cannot be read" in record_note(settings(), failed(STATE).value)
