@@ -40,14 +40,16 @@ def disk_bytes(world, chosen):
     return (store.size_bytes, store.used_bytes) if store else None
 
 
-def test_s74_the_node_record_takes_its_used_memory_from_the_host():
+def test_s74_used_memory_comes_from_the_host():
+    """If the host has 15814 MiB and uses 5574 MiB, the agent reports these two numbers as memory and used memory."""
     # 15814 - 10240. sources/libvirt/meminfo.py computes the difference; tests/unit/sources/libvirt/test_meminfo.py
     # tests its parts.
     found = seen(snapshot(libvirt=host(memory_mib=15814, memory_used_mib=5574)))
     assert (found.memory_mib, found.memory_used_mib) == (15814, 5574)
 
 
-def test_s75_file_backed_memory_in_use_is_the_memory_of_running_guests():
+def test_s75_file_backed_memory_counts_the_running_guests():
+    """If file_backed_memory is set, the used memory is the present memory of all running guests."""
     guests = [domain(n, memory_mib=m) for n, m in enumerate((4096, 2048, 1024, 1024))]
     off = domain("off", memory_mib=9999, state=DomainState.SHUTOFF)
     ballooned = dataclasses.replace(guests[0], memory_mib=8192, current_memory_mib=4096)
@@ -55,34 +57,37 @@ def test_s75_file_backed_memory_in_use_is_the_memory_of_running_guests():
     assert (found.memory_mib, found.memory_used_mib) == (1048576, 8192)
 
 
-def test_vcpus_used_is_the_number_of_vcpus_of_running_and_paused_guests():
+def test_used_vcpus_are_those_of_running_and_paused_guests():
     off = domain("off", vcpus=7, state=DomainState.SHUTOFF)
     paused = domain("paused", vcpus=2, state=DomainState.PAUSED)
     assert seen(snapshot(libvirt=host(domain("on", vcpus=3), paused, off))).vcpus_used == 5
 
 
-def test_s76_s77_the_vcpu_count_is_known_only_if_all_shared_cpus_exist():
-    """If one of them is not on this host, the number is unknown."""
+def test_s76_s77_the_vcpu_count_needs_all_shared_cpus():
+    """If cpu_shared_set contains a CPU that is not on the host, the agent reports the number of VCPU as unknown."""
     assert seen(snapshot()).vcpus == 4
     found = seen(snapshot(), settings(cpu_shared_set=(3, 4)))
     assert (found.vcpus, found.cells) == (None, None)
     assert any("[compute] cpu_shared_set names CPUs that are not on this host: 4" in reason for reason in found.unknown)
 
 
-def test_s91_disk_size_and_use_come_from_the_volume_group_if_lvm_is_used():
+def test_s91_disk_size_with_lvm_is_that_of_the_volume_group():
+    """If instances are on LVM, the host's disk size and used disk are those of the volume group."""
     world = snapshot(lvm=group(1, volume("half", 0.5)))
     found = seen(world, lvm_settings())
     assert (found.disk_total_bytes, found.disk_used_bytes) == (1073741824, 536870912)
 
 
-def test_file_system_space_reserved_for_the_root_user_does_not_count_as_used():
+def test_space_that_is_reserved_for_root_is_not_used_disk():
+    """A file system may keep some space for the root user; the agent does not count this space as used."""
     files = StorageFacts(
         filesystems=(FileSystem(path=INSTANCES, size_bytes=100 * GIB, free_bytes=60 * GIB, available_bytes=55 * GIB),)
     )
     assert disk_bytes(snapshot(files=files), settings()) == (100 * GIB, 40 * GIB)
 
 
-def test_the_disk_total_of_a_ceph_pool_is_the_size_of_the_ceph_cluster():
+def test_disk_size_with_ceph_is_that_of_the_ceph_cluster():
+    """If instances are in a Ceph pool, the host's disk size is the size of the whole Ceph cluster."""
     pool = CephPool(name="vms", cluster_bytes=900 * GIB, available_bytes=250 * GIB, used_bytes=10 * GIB)
     world = snapshot()
     ceph = dataclasses.replace(world, storage=(*world.storage, good("ceph", StorageFacts(ceph_pools=(pool,)))))
@@ -90,7 +95,8 @@ def test_the_disk_total_of_a_ceph_pool_is_the_size_of_the_ceph_cluster():
     assert disk_bytes(ceph, settings(images_type="rbd", images_rbd_pool="other")) is None
 
 
-def test_columns_from_an_unread_data_source_are_unknown_with_a_reason():
+def test_a_value_from_an_unread_source_is_unknown_with_a_reason():
+    """If the file system was not read, for example, the agent reports local_gb as unknown and gives the reason."""
     found = seen(snapshot(files=StorageFacts(), libvirt=host(devices_unknown_because="no such call")))
     assert (found.cpu, found.cells, found.pci_pools, found.hypervisor_version) == (None, None, None, None)
     assert (found.disk_total_bytes, found.disk_used_bytes) == (None, None)
@@ -103,7 +109,8 @@ def test_columns_from_an_unread_data_source_are_unknown_with_a_reason():
     assert resource_view(snapshot(lost=("libvirt",)), settings(), NODE) is None
 
 
-def test_disk_available_least_excludes_a_guest_with_an_unreadable_disk():
+def test_disk_available_least_omits_an_unreadable_guest():
+    """If a guest's disk file is unreadable, the agent computes disk_available_least without this guest and says so."""
     disks = [Disk(target="vda", kind="file", source=f"/i/{name}", format="qcow2") for name in ("good", "gone")]
     guests = [domain(disk.source, disks=(disk,)) for disk in disks]
     files = (
@@ -117,7 +124,8 @@ def test_disk_available_least_excludes_a_guest_with_an_unreadable_disk():
     assert f"disk_available_least: domain {guests[1].uuid} (/i/gone): /i/gone: ENOENT: gone" in found.unknown
 
 
-def test_the_compute_node_record_takes_cpu_and_hypervisor_data_from_libvirt():
+def test_cpu_and_hypervisor_data_come_from_libvirt():
+    """The compute node record gets the CPU model and the hypervisor's type and version from libvirt."""
     found = seen(snapshot(libvirt=host(capabilities=CAPABLE), files=filesystem(99.7)))
     assert (found.cpu, found.hypervisor_type, found.hypervisor_version) == (CAPABLE.host_cpu, "QEMU", 7002000)
     assert found.hypervisor_hostname == NODE
@@ -138,5 +146,6 @@ def test_the_compute_node_record_takes_cpu_and_hypervisor_data_from_libvirt():
     ],
     ids=["two types", "canonical", "xen of old", "container", "an architecture nova does not know", "a type neither"],
 )
-def test_supported_instances_use_the_names_of_nova_and_omit_unknown_types(kind, expected):
+def test_supported_instances_contain_only_names_known_to_nova(kind, expected):
+    """In supported_instances, libvirt's "amd64" becomes nova's "x86_64". What nova does not know is left out."""
     assert list(supported_instances((kind, kind))) == expected
