@@ -87,13 +87,15 @@ def test_s1_an_empty_host_has_zero_usage():
     assert (found.running_vms, found.current_workload) == (0, 0)
 
 
-def test_s2_cpus_memory_and_disk_reserved_for_the_host_count_as_used():
+def test_s2_resources_reserved_for_the_host_count_as_used():
+    """The amounts in reserved_host_cpus, reserved_host_memory_mb and reserved_host_disk_mb count as used."""
     found = figures(state(), reserved_host_disk_mib=1024, reserved_host_memory_mib=512, reserved_host_cpus=1)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 1, 1)
     assert (found.free_ram_mib, found.free_disk_gib) == (0, 5)
 
 
-def test_s3_free_memory_and_disk_are_negative_if_more_is_reserved_than_exists():
+def test_s3_free_amounts_can_be_negative():
+    """If nova.conf reserves 2 GiB of memory on a host with 1 GiB, the compute node record shows -1 GiB as free."""
     reserved = {"reserved_host_memory_mib": 2048, "reserved_host_disk_mib": 11 * 1024}
     found = figures(state(), libvirt=host(memory_mib=1024), gib=10, **reserved)
     assert (found.free_ram_mib, found.free_disk_gib) == (-1024, -1)
@@ -108,7 +110,8 @@ def test_s4_an_instance_with_vm_state_deleted_is_not_counted():
     assert (found.free_ram_mib, found.free_disk_gib, found.running_vms) == (384, 5, 1)
 
 
-def test_s5_usage_does_not_depend_on_the_used_memory_that_the_host_reports():
+def test_s5_usage_ignores_the_used_memory_of_the_host():
+    """The usage in the compute node record is computed from the instances, whatever used memory the host reports."""
     busy = host(memory_used_mib=9999)
     assert resource_view(snapshot(libvirt=busy), settings(), NODE).memory_used_mib == 9999
     assert figures(FOUR, libvirt=busy) == figures(FOUR)
@@ -135,13 +138,15 @@ def row(**changes):
     }
 
 
-def test_s6_an_instance_that_boots_from_a_volume_uses_no_root_disk():
+def test_s6_an_instance_on_a_volume_uses_no_root_disk():
+    """An instance that boots from a Cinder volume uses 0 GiB of the host for its root disk."""
     disk = {"id": 1, "instance_uuid": uuid("i1"), "deleted": 0, "boot_index": 0, "destination_type": "volume"}
     assert used(rows_of(row(), disks=(disk,))) == (128, 1, 0)
 
 
 @pytest.mark.parametrize(("image_ref", "disk_gib"), [("", 0), (None, 0), ("i1", 1)])
-def test_s7_an_instance_with_an_image_but_no_block_device_row_uses_a_root_disk(image_ref, disk_gib):
+def test_s7_only_an_instance_with_an_image_uses_a_root_disk(image_ref, disk_gib):
+    """If nova has no block device row of an instance, the root disk counts if the instance was built from an image."""
     assert used(rows_of(row(image_ref=image_ref))) == (128, 1, disk_gib)
 
 
@@ -149,7 +154,8 @@ def test_s8_half_a_gib_of_swap_counts_as_0_gib_of_disk():
     assert used(state(instance(flavor=flavor(swap_mib=512)))) == (128, 1, 1)
 
 
-def test_s9_swap_is_rounded_down_to_whole_gib_for_each_instance():
+def test_s9_swap_is_rounded_down_for_each_instance():
+    """Two instances with 512 MiB of swap each use 0 GiB of disk for swap, not 1 GiB."""
     swapping = flavor(swap_mib=512)
     assert used(state(instance("a", flavor=swapping), instance("b", flavor=swapping))) == (256, 2, 2)
 
@@ -162,7 +168,11 @@ def test_s11_ephemeral_disk_counts_as_used_disk():
     assert used(state(instance(flavor=flavor(ephemeral_gib=10)))) == (128, 1, 11)
 
 
-def test_s12_reserved_disk_is_rounded_down_to_gib_for_nova_and_up_for_placement():
+def test_s12_reserved_disk_is_rounded_differently_for_placement():
+    """If reserved_host_disk_mb is 512, nova's compute node record shows 0 GiB as used.
+
+    Placement gets 1 GiB as reserved.
+    """
     half = {"reserved_host_disk_mib": 512}
     assert used(state(), **half) == (0, 0, 0)
     decision = decided(snapshot(), settings(**half))
@@ -171,24 +181,27 @@ def test_s12_reserved_disk_is_rounded_down_to_gib_for_nova_and_up_for_placement(
 
 
 @pytest.mark.parametrize(("task", "counted"), [(None, (0, 0, 0)), ("spawning", (128, 1, 1))])
-def test_s13_a_shelved_offloaded_instance_is_counted_only_while_it_is_spawning(task, counted):
+def test_s13_a_shelved_offloaded_instance_counts_while_spawning(task, counted):
+    """An instance in vm_state shelved_offloaded uses resources of the host only while its task_state is spawning."""
     assert used(state(instance(vm_state="shelved_offloaded", task_state=task))) == counted
 
 
 @pytest.mark.parametrize(
     "vm_state", ["building", "stopped", "error", "paused", "suspended", "rescued", "soft-delete", "shelved"]
 )
-def test_s14_a_stopped_failed_or_shelved_instance_is_counted_like_an_active_one(vm_state):
+def test_s14_a_stopped_instance_counts_like_an_active_one(vm_state):
+    """A stopped, paused, failed or shelved instance uses the same amounts in the record as an active instance."""
     found = figures(state(instance(vm_state=vm_state)))
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used, found.running_vms) == (128, 1, 1, 1)
 
 
 def test_s15_memory_usage_comes_from_the_flavor():
-    """The agent takes an instance's memory from the flavor, even if column instances.memory_mb differs."""
+    """The agent takes an instance's memory from its flavor, even if the column instances.memory_mb differs."""
     assert used(rows_of(row(memory_mb=4096, vcpus=16, root_gb=500)))[0] == 128
 
 
 def test_s16_disk_sizes_in_gib_are_truncated_towards_zero():
+    """In the compute node record, 99.7 GiB become 99, and -3.7 GiB become -3."""
     disk = Disk(target="vda", kind="file", source="/i/disk", format="qcow2")
     # 99.7 GiB are free, and a disk may still grow by 103.4 GiB: 3.7 GiB are missing.
     file = DiskFile(path="/i/disk", format="qcow2", virtual_bytes=int(103.4 * GIB), allocated_bytes=0)
@@ -203,7 +216,8 @@ def test_s16_disk_sizes_in_gib_are_truncated_towards_zero():
 SEVENTEEN = state(instance("a", task_state="resize_migrating", os_type="linux"), instance("b", vm_state="building"))
 
 
-def test_s17_stats_have_the_number_of_instances_by_state_task_os_and_project():
+def test_s17_stats_contain_the_number_of_instances_by_state():
+    """The record's stats contain the number of instances by vm_state, task_state, operating system and project."""
     found = figures(SEVENTEEN)
     assert dict(found.stats) == {
         "num_instances": "2",
@@ -221,7 +235,8 @@ def test_s17_stats_have_the_number_of_instances_by_state_task_os_and_project():
     assert found.current_workload == 1
 
 
-def test_s18_stats_keep_the_count_of_failed_builds_and_drop_other_old_values():
+def test_s18_stats_keep_only_failed_builds_of_the_old_values():
+    """Of the stats that nova has stored, the agent keeps failed_builds and computes all other values anew."""
     before = (("failed_builds", "3"), ("num_instances", "7"), ("num_vm_rescued", "7"), ("uptime", "old"))
     assert dict(figures(state(), stored=before).stats) == {"failed_builds": "3", "uptime": None}
     assert dict(figures(state()).stats)["failed_builds"] == "0"
@@ -258,7 +273,8 @@ def cells_with(*instances, **changes):
     return [cell["nova_object.data"] for cell in document["nova_object.data"]["cells"]]
 
 
-def test_s19_a_pinned_instance_uses_cpus_memory_and_4_kib_pages_of_a_numa_cell():
+def test_s19_a_pinned_instance_uses_cpus_and_memory_of_a_cell():
+    """A pinned instance uses host CPUs, memory and small pages of its NUMA cell in the compute node record."""
     (cell,) = cells_with(instance(numa=pinned(2)))
     assert (cell["cpuset"], cell["pcpuset"]) == ([0, 1], [2, 3])
     assert (cell["pinned_cpus"], cell["memory_usage"], cell["cpu_usage"]) == ([2], 512, 0)
@@ -267,12 +283,13 @@ def test_s19_a_pinned_instance_uses_cpus_memory_and_4_kib_pages_of_a_numa_cell()
 
 
 def test_s20_thread_policy_isolate_also_pins_the_sibling_threads():
+    """With the CPU thread policy "isolate", the other thread of the same core counts as pinned too."""
     (cell,) = cells_with(instance(numa=pinned(2, thread_policy="isolate")))
     assert cell["pinned_cpus"] == [2, 3]
 
 
-def test_s21_two_instances_pinned_to_the_same_cpu_are_both_counted_and_reported():
-    """The agent's audit goes on; nova's fails."""
+def test_s21_two_instances_pinned_to_one_cpu_are_reported():
+    """If two instances are pinned to the same host CPU, the agent counts both and reports over-capacity."""
     both = instance("a", numa=pinned(2)), instance("b", numa=pinned(2))
     (cell,) = cells_with(*both)
     assert (cell["pinned_cpus"], cell["memory_usage"]) == ([2], 1024)
@@ -285,7 +302,8 @@ def test_s21_two_instances_pinned_to_the_same_cpu_are_both_counted_and_reported(
     assert uuid("b") in found.actual
 
 
-def test_s22_a_numa_cell_with_a_pinned_instance_keeps_its_socket_and_networks():
+def test_s22_a_used_numa_cell_keeps_its_socket_and_networks():
+    """The record of a NUMA cell with a pinned instance still contains the cell's socket and physical networks."""
     sockets = tuple(dataclasses.replace(cpu, socket=1) for cpu in NUMA_HOST.cpus)
     libvirt = dataclasses.replace(NUMA_HOST, cpus=sockets)
     view = resource_view(snapshot(libvirt=libvirt), NUMA_SETTINGS, NODE)
@@ -299,54 +317,64 @@ def test_s22_a_numa_cell_with_a_pinned_instance_keeps_its_socket_and_networks():
 # Migrations
 
 
-def test_s23_an_outgoing_resize_uses_the_resources_of_the_old_flavor():
+def test_s23_an_outgoing_resize_uses_the_old_flavor():
+    """During a resize to another host, the source host counts the amounts of the instance's old flavor as used."""
     found = figures(state(on_b(**AWAY), migrations=(migration(),)))
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (128, 1, 1)
     assert found.running_vms == 0
 
 
-def test_s24_an_incoming_resize_uses_the_resources_of_the_new_flavor():
+def test_s24_an_incoming_resize_uses_the_new_flavor():
+    """During a resize from another host, the target host counts the amounts of the instance's new flavor as used."""
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_a_failed_resize_is_counted_if_the_migration_context_belongs_to_it():
+def test_s25_a_failed_resize_counts_while_its_context_exists():
+    """An incoming resize in status error counts as used while the instance still has the context of this migration."""
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s26_an_incoming_evacuation_uses_the_resources_of_the_flavor():
+def test_s26_an_incoming_evacuation_counts_as_used():
+    """While an instance is evacuated to this host, the amounts of its flavor count as used here."""
     there = instance(flavor=FLAVOR_B, task_state="rebuilding", **AWAY)
     assert used(state(there, migrations=(migration(kind="evacuation", **INCOMING),))) == (256, 2, 5)
 
 
-def test_s27_a_same_host_resize_counts_both_flavors_after_the_flavor_changed():
+def test_s27_a_same_host_resize_still_counts_the_old_flavor():
+    """During a resize on the same host, both flavors count as used after the instance has got the new flavor."""
     world = state(on_b(), instance("i2"), migrations=(migration(**HERE),))
     found = figures(world)
     assert (found.memory_mib_used, found.vcpus_used, found.local_gib_used) == (512, 4, 7)
     assert (found.free_disk_gib, found.current_workload, found.running_vms) == (-1, 1, 2)
 
 
-def test_s28_a_same_host_resize_counts_both_flavors_before_the_flavor_changes():
+def test_s28_a_same_host_resize_already_counts_the_new_flavor():
+    """During a resize on the same host, both flavors count as used while the instance still has the old flavor."""
     assert used(state(resizing(), migrations=(migration(**HERE),))) == (128 + 256, 1 + 2, 1 + 5)
 
 
-def test_s29_the_source_host_counts_the_old_flavor_until_a_resize_is_confirmed():
+def test_s29_the_source_counts_an_unconfirmed_resize():
+    """After a finished resize to another host, the source host counts the old flavor until the resize is confirmed."""
     there = on_b(vm_state="resized", task_state=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (128, 1, 1)
 
 
 @pytest.mark.parametrize("status", ["confirmed", "reverted", "failed", "completed", "cancelled", "done"])
-def test_s30_a_migration_that_has_ended_adds_nothing_to_the_used_resources(status):
+def test_s30_an_ended_migration_adds_no_usage(status):
+    """A migration in a status such as confirmed or failed adds nothing to the used amounts of the target host."""
     assert used(state(resizing(**AWAY), migrations=(migration(status=status, **INCOMING),))) == (0, 0, 0)
 
 
-def test_s32_an_outgoing_resize_is_not_counted_if_nova_stored_no_old_flavor():
+def test_s32_an_outgoing_resize_without_old_flavor_adds_no_usage():
+    """If nova has stored no old flavor of an instance, a resize to another host adds nothing to the used amounts."""
     there = on_b(vm_state="resized", task_state=None, old_flavor=None, **AWAY)
     assert used(state(there, migrations=(migration(status="finished"),))) == (0, 0, 0)
 
 
-def test_s33_a_migration_is_not_counted_if_the_instance_has_no_task_state():
+def test_s33_a_resize_without_a_task_state_adds_no_usage():
+    """An incoming resize adds nothing to the used amounts if the instance has no task_state."""
     assert used(state(resizing(task_state=None, **AWAY), migrations=(migration(**INCOMING),))) == (0, 0, 0)
 
 
@@ -357,7 +385,8 @@ def test_s33_a_migration_is_not_counted_if_the_instance_has_no_task_state():
         *("rebuilding", "rebuild_block_device_mapping", "rebuild_spawning"),
     ],
 )
-def test_s34_usage_includes_a_stopped_instance_during_a_resize_or_rebuild(task):
+def test_s34_an_incoming_stopped_instance_counts_as_used(task):
+    """A stopped instance that a resize or rebuild brings to this host counts as used with its new flavor."""
     there = resizing(vm_state="stopped", task_state=task, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
@@ -365,11 +394,12 @@ def test_s34_usage_includes_a_stopped_instance_during_a_resize_or_rebuild(task):
 LIVE = migration(kind="live-migration", old_type_id=1, new_type_id=1, **INCOMING)
 
 
-def test_s35_an_incoming_live_migration_uses_the_resources_of_the_flavor():
+def test_s35_an_incoming_live_migration_counts_as_used():
     assert used(state(instance(task_state="migrating", **AWAY), migrations=(LIVE,))) == (128, 1, 1)
 
 
-def test_s36_a_live_migration_is_not_counted_if_the_instance_is_in_error_state():
+def test_s36_a_live_migration_in_error_state_adds_no_usage():
+    """An incoming live migration adds nothing to the used amounts if the instance is in vm_state error."""
     there = instance(vm_state="error", task_state="migrating", **AWAY)
     assert used(state(there, migrations=(LIVE,))) == (0, 0, 0)
 
@@ -385,14 +415,15 @@ def hours(number):
         ({"updated_at": None, "created_at": hours(0)}, (256, 2, 5)),
     ],
 )
-def test_s37_only_the_newest_of_two_migrations_of_an_instance_is_counted(second, counted):
+def test_s37_only_the_newest_migration_of_an_instance_counts(second, counted):
+    """If an instance has two migrations to this host, only the newest migration counts as used."""
     resize = migration(1, updated_at=hours(1), **INCOMING)
     live = dataclasses.replace(LIVE, id=2, **second)
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_a_migration_is_not_counted_without_its_own_migration_context():
-    """nova-compute sets the migration to error; an audit of the agent never writes the cloud's rows."""
+def test_s38_a_migration_with_another_context_adds_no_usage():
+    """If an instance's migration context belongs to another migration, the agent counts no usage and reports that."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)
     world = state(there, migrations=(migration(**INCOMING),))
@@ -402,16 +433,18 @@ def test_s38_a_migration_is_not_counted_without_its_own_migration_context():
     assert found.actual.endswith("the agent counts no resources for this migration")
 
 
-def test_s39_a_migration_without_an_instance_is_ignored():
+def test_s39_a_migration_without_an_instance_adds_no_usage():
     assert used(state(migrations=(migration(**INCOMING),))) == (0, 0, 0)
 
 
-def test_s40_an_incoming_resize_of_a_deleted_instance_is_counted():
+def test_s40_an_incoming_resize_of_a_deleted_instance_counts():
+    """A resize to this host that is in progress counts as used even if nova has deleted the instance."""
     there = resizing(deleted=True, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s41_an_incoming_resize_occupies_the_cpus_of_its_new_numa_topology():
+def test_s41_an_incoming_resize_uses_its_new_pinned_cpus():
+    """During a resize from another host, the record shows the instance's new pinned CPUs as used on the target host."""
     context = MigrationContext(migration_id=1, old_numa=pinned(0), new_numa=pinned(3))
     here = on_b(migration_context_id=1, context=context, numa=pinned(0), task_state="resize_finish")
     world = state(here, migrations=(migration(**INCOMING),))
@@ -421,7 +454,8 @@ def test_s41_an_incoming_resize_occupies_the_cpus_of_its_new_numa_topology():
 
 
 @pytest.mark.parametrize(("types", "kind"), [((1, 2), "resize"), ((1, 1), "migration")])
-def test_s42_a_migration_of_unknown_type_is_a_resize_if_its_flavors_differ(types, kind):
+def test_s42_a_migration_with_two_flavors_is_a_resize(types, kind):
+    """If nova has stored no migration_type, the agent takes a migration with two different flavors for a resize."""
     old, new = types
     found = migration_from_row(
         {
@@ -463,12 +497,14 @@ SIDES = MigrationContext(migration_id=1, old_numa=pinned(2), new_numa=pinned(3))
         "the context of another move",
     ],
 )
-def test_a_resize_pins_old_cpus_on_the_source_and_new_cpus_on_the_target(who, moves, expected):
+def test_a_resize_pins_cpus_on_the_source_and_the_target(who, moves, expected):
+    """During a resize, the old pinned CPUs are used on the source host, and the new ones on the target host."""
     (cell,) = cells_with(who, migrations=(moves,))
     assert cell["pinned_cpus"] == expected
 
 
-def test_an_instance_of_unknown_size_is_listed_by_uuid_and_not_counted_as_used():
+def test_an_instance_of_unknown_size_is_listed_as_unknown():
+    """If nova's data of an instance is unreadable, the agent lists its UUID as unknown and counts no amount for it."""
     world = state(
         instance("whole"),
         instance("broken", flavor=None, problem="flavor is NULL"),
@@ -494,6 +530,7 @@ def test_an_instance_of_unknown_size_is_listed_by_uuid_and_not_counted_as_used()
     ],
 )
 def test_the_uptime_text_has_the_format_of_the_uptime_command(seconds, since):
+    """The compute node record's stats contain the host's uptime as the command `uptime` prints it."""
     libvirt = host(uptime_s=float(seconds), load=(1.567, 1.2, 0.97))
     view = resource_view(snapshot(libvirt=libvirt), settings(), NODE)
     expected = f" 18:53:31 up {since},  0 users,  load average: 1.57, 1.20, 0.97\n"
