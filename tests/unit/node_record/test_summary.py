@@ -130,11 +130,13 @@ SUMMARY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), SUMMARY.values(), ids=SUMMARY.keys())
-def test_the_host_summary_has_the_same_numbers_as_the_log_of_nova_compute(world, chosen, expected):
+def test_the_host_summary_agrees_with_the_log_of_nova_compute(world, chosen, expected):
+    """The agent's host summary shows the same memory, disk and VCPU as nova-compute would log for this host."""
     assert summed(world, chosen) == dataclasses.replace(EMPTY, **expected)
 
 
-def test_used_amounts_in_the_summary_are_unknown_if_nova_could_not_be_read():
+def test_used_amounts_are_unknown_if_nova_is_unreadable():
+    """If nova's database is unreadable, the host summary shows the used amounts as unknown, and the totals as usual."""
     world, chosen = snapshot(**settled_world()), settings()
     told = summary(resource_view(world, chosen, NODE), None)
     assert (told.used_vcpus, told.used_ram_mib, told.used_disk_gib) == (None, None, None)

@@ -31,7 +31,8 @@ def tables(page):
     return {block.id: block for section in page.sections for block in section.blocks if hasattr(block, "rows")}
 
 
-def test_hosts_with_double_booked_resources_are_listed_before_all_other_hosts():
+def test_hosts_with_resources_sold_twice_come_first():
+    """The fleet page begins with the hosts that have resources in use which Placement counts as free."""
     sells, wastes_much = fleet.report(1, fleet.missing(1)), fleet.report(2, *(fleet.leaked(2, n) for n in range(9)))
     stranger = fleet.report(3, fleet.stranger(3), ledger=fleet.strange_rows(3))
     wastes, unread, warns = fleet.report(4, fleet.leaked(4)), fleet.unread(5), fleet.report(6, fleet.orphan(6))
@@ -42,7 +43,8 @@ def test_hosts_with_double_booked_resources_are_listed_before_all_other_hosts():
     assert [row.host for row in by_harm(facts.view.rows)] == [fleet.name(number) for number in (3, 1, 2, 4, 5, 6, 7)]
 
 
-def test_every_host_is_in_the_fleet_table_or_can_be_found_by_the_search():
+def test_every_host_is_in_the_fleet_table_or_the_search():
+    """The fleet page lists only some of 302 hosts in its table. The search on the page finds all others."""
     facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
     table = tables(fleet_page(facts))["worst-hosts"]
     place = [column.heading for column in table.columns].index("host")
@@ -51,7 +53,8 @@ def test_every_host_is_in_the_fleet_table_or_can_be_found_by_the_search():
     assert table.search == "Find a host, a finding's code, a host's state, an agent's version or role in all 302 hosts"
 
 
-def test_the_page_says_how_many_hosts_its_search_leaves_out_in_a_large_fleet(monkeypatch):
+def test_the_fleet_page_says_how_many_hosts_its_search_omits(monkeypatch):
+    """If the fleet is too large for the search data of the page, the page says how many hosts cannot be found."""
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]
@@ -60,7 +63,8 @@ def test_the_page_says_how_many_hosts_its_search_leaves_out_in_a_large_fleet(mon
     assert f"The search leaves out {left_out} hosts: stocktake watch shows all." in table.foot
 
 
-def test_the_double_booking_table_lists_every_affected_host():
+def test_the_table_of_resources_sold_twice_lists_every_host():
+    """Even for 800 hosts, the fleet page lists every host with resources that are in use but free in Placement."""
     facts = facts_of(fleet.documents(800))
     table = tables(fleet_page(facts))["sold-twice-hosts"]
     selling = {row.host for row in facts.view.rows if sold_twice_of(row)}
@@ -68,7 +72,8 @@ def test_the_double_booking_table_lists_every_affected_host():
     assert len(selling) == 16
 
 
-def test_the_page_shows_when_the_finding_about_a_wasted_amount_began():
+def test_the_fleet_page_shows_the_age_of_a_wasted_amount():
+    """For a host with wasted resources, the fleet page shows when the finding about them was first seen."""
     leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
     page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
     (row,) = page["wasted-hosts"].rows
@@ -83,7 +88,8 @@ def test_the_page_shows_when_the_finding_about_a_wasted_amount_began():
         (801, "expected, but there is no report of this host"),
     ],
 )
-def test_a_host_whose_state_is_not_known_is_listed_with_the_reason(number, why):
+def test_a_host_of_unknown_state_is_listed_with_the_reason(number, why):
+    """The fleet page says why the state of a host is unknown, for example that there is no report of this host."""
     facts = facts_of(fleet.documents(100), [fleet.name(number) for number in (*range(1, 101), 801)])
     table = tables(fleet_page(facts))["unknown-host-list"]
     (row,) = [row for row in table.rows if row[0].text.split(" (as of ")[0] == fleet.name(number)]
@@ -91,7 +97,8 @@ def test_a_host_whose_state_is_not_known_is_listed_with_the_reason(number, why):
     assert row[2].text.startswith("2026-11-") or number == 801
 
 
-def test_a_host_name_with_html_in_the_search_data_adds_no_tag_to_the_page():
+def test_a_host_name_with_html_adds_no_tag_to_the_fleet_page():
+    """If the host name in a report contains an HTML tag, the fleet page does not contain this tag."""
     document = report_document(fleet.report(3))
     document["audit"]["host"] = "</script><img src=x onerror=alert(1)>\u202e"
     page = rendered(fleet_page(facts_of([*fleet.documents(1), document])))
@@ -102,7 +109,8 @@ def test_a_host_name_with_html_in_the_search_data_adds_no_tag_to_the_page():
     assert "\u202e" not in page
 
 
-def test_the_page_lists_orphaned_providers_and_orphaned_compute_nodes():
+def test_the_fleet_page_lists_orphaned_providers_and_nodes():
+    """The fleet page lists the orphaned providers in Placement and the orphaned compute nodes in nova's database."""
     made = [fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.orphan(2, "compute-node-orphaned"))]
     rows = tables(fleet_page(facts_of(map(report_document, made))))["orphan-list"].rows
     texts = {row[1].text: [cell.text for cell in row] for row in rows}
@@ -112,7 +120,8 @@ def test_the_page_lists_orphaned_providers_and_orphaned_compute_nodes():
     assert texts["compute node"][3:6] == [fleet.uid("orphan", 2), "24 VCPU, 128 GiB RAM, 800 GiB disk", "?"]
 
 
-def test_only_hosts_in_the_state_clean_are_marked_as_calm():
+def test_only_hosts_in_the_state_clean_are_calm():
+    """In a fleet of 100 reports, the page treats only the clean hosts as hosts that need no attention."""
     facts = facts_of(fleet.documents(100))
     calm = [row for row in facts.view.rows if is_calm(row)]
     assert len(calm) == facts.view.counts[calm[0].condition]
@@ -122,7 +131,8 @@ def figure(page, name):
     return next(each for each in page.sections[0].blocks[0].figures if each.name == name)
 
 
-def test_the_page_gives_the_age_of_the_leaks_on_the_host_that_wastes_most():
+def test_the_fleet_page_shows_the_most_and_the_oldest_waste():
+    """The fleet page shows which host wastes the most, and which host has the oldest finding about waste."""
     much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
     old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
     most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]
@@ -132,8 +142,7 @@ def test_the_page_gives_the_age_of_the_leaks_on_the_host_that_wastes_most():
     assert oldest.endswith("(age 4 d)")
 
 
-def test_hosts_with_equal_wasted_amounts_are_sorted_by_name_in_the_waste_table():
-    """The list of hosts by harm has the same order."""
+def test_hosts_with_equal_wasted_amounts_are_sorted_by_name():
     facts = facts_of(fleet.documents(300))
     page = tables(fleet_page(facts))
     places = {row.host: place for place, row in enumerate(by_harm(facts.view.rows))}
@@ -146,7 +155,7 @@ def test_hosts_with_equal_wasted_amounts_are_sorted_by_name_in_the_waste_table()
     assert all(places[a[0].text] < places[b[0].text] for a, b in pairs)
 
 
-def test_the_table_of_agent_versions_names_the_hosts_of_each_version():
+def test_the_fleet_page_lists_the_hosts_of_each_agent_version():
     documents = [report_document(fleet.report(4 * number)) for number in range(1, 6)]
     documents[2]["agent_version"] = "0.0.7"
     for other in (0, 1, 3, 4):
@@ -160,8 +169,8 @@ def test_the_table_of_agent_versions_names_the_hosts_of_each_version():
     assert [name for name, kind in kinds.items() if kind == "0.0.7 companion"] == [fleet.name(12)]
 
 
-def test_an_expected_host_that_sent_no_report_is_counted_as_unknown():
-    """A file that is not a report adds no host, but the page says that there is such a file."""
+def test_an_expected_host_without_a_report_counts_as_unknown():
+    """If a host is expected but no report of this host exists, the fleet page shows the host's amounts as unknown."""
     documents = [report_document(fleet.report(1)), report_document(fleet.unread(3)), {"schema_version": 7}]
     page = fleet_page(facts_of(documents, [fleet.name(1), fleet.name(5)]))
     text = rendered(page)
@@ -183,8 +192,8 @@ def steps_of(*reports):
     return [[cell.text for cell in row] for row in table.rows], table.foot
 
 
-def test_the_fleet_page_suggests_commands_for_each_kind_of_finding():
-    """For each kind it also names a host that has such a finding."""
+def test_the_fleet_page_suggests_commands_for_each_finding_code():
+    """For each code, such as allocation-leaked, the fleet page shows a command and a host with this finding."""
     reports = (fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.leaked(2)), fleet.report(4, fleet.missing(4)))
     steps, _ = steps_of(*reports)
     assert [step[:4] for step in steps] == [
@@ -196,8 +205,8 @@ def test_the_fleet_page_suggests_commands_for_each_kind_of_finding():
     assert steps[2][4] == "stocktake explain provider-orphaned"
 
 
-def test_the_fleet_page_shows_repairs_that_heal_may_do_before_other_repairs():
-    """A host in role observer comes second, even if it is worse."""
+def test_a_host_that_heal_may_repair_comes_first():
+    """The fleet page suggests a host in role owner first: in role observer, `stocktake heal` repairs nothing."""
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
     assert steps[0][2:4] == ["2", fleet.name(2)]
@@ -209,7 +218,8 @@ def test_the_fleet_page_shows_repairs_that_heal_may_do_before_other_repairs():
     ]
 
 
-def test_the_page_blames_a_double_allocation_on_the_host_without_the_instance():
+def test_the_fleet_page_blames_the_host_without_the_instance():
+    """If an instance has allocations on two hosts, the fleet page says that the instance's own host is not at fault."""
     pair = (fleet.report(40, fleet.spread(40, 41, "c")), fleet.report(41, fleet.spread(41, 40, "c")))
     steps, _ = steps_of(*pair)
     assert steps[0][1:4] == ["consumer-on-several-providers", "1", fleet.name(40)]
@@ -230,7 +240,8 @@ def test_the_page_blames_a_double_allocation_on_the_host_without_the_instance():
     assert "still counts these surplus amounts as used." in rendered(page)
 
 
-def test_the_page_lists_findings_that_disappear_if_their_cause_is_repaired():
+def test_the_fleet_page_lists_findings_that_will_disappear_too():
+    """The fleet page says which findings disappear with the repair of another finding that caused them."""
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip
@@ -240,7 +251,8 @@ def test_the_page_lists_findings_that_disappear_if_their_cause_is_repaired():
     assert foot.endswith("go away with them: consumer-on-several-providers.")
 
 
-def test_shell_code_in_a_report_does_not_appear_in_a_command_on_the_fleet_page():
+def test_shell_code_in_a_report_gets_into_no_command():
+    """If a report contains "x; reboot" as a finding's code, no command on the fleet page contains this text."""
     document = report_document(fleet.report(1, fleet.leaked(1), fleet.spread(1, 2, fleet.uid("x"))))
     document["audit"]["findings"][0]["code"] = "x; reboot"
     document["audit"]["findings"][1]["consumer_uuid"] = "y; reboot"
@@ -252,7 +264,8 @@ def test_shell_code_in_a_report_does_not_appear_in_a_command_on_the_fleet_page()
     assert not [command for command in commands if "reboot" in command]
 
 
-def test_the_page_says_how_old_the_numbers_of_a_silent_host_are():
+def test_the_fleet_page_says_how_old_the_numbers_of_a_host_are():
+    """If a host has sent no report for five hours, the fleet page shows the time of the host's last numbers."""
     silent = fleet.report(3, fleet.leaked(3), started_at=fleet.ago(hours=5))
     page = fleet_page(facts_of(map(report_document, (silent, fleet.report(4)))))
     (row,) = tables(page)["wasted-hosts"].rows
@@ -263,13 +276,14 @@ def test_the_page_says_how_old_the_numbers_of_a_silent_host_are():
     assert of_silent in figure(page, "Wasted").lines
 
 
-def test_the_total_number_of_hosts_is_the_sum_of_the_numbers_in_each_state():
+def test_the_numbers_of_hosts_in_each_state_add_up_to_the_total():
     facts = facts_of(fleet.documents(300), [fleet.name(number) for number in range(1, 303)])
     hosts = figure(fleet_page(facts), "Hosts")
     assert sum(int(part.split()[0]) for part in hosts.lines[0].split(" + ")) == int(hosts.amounts[0]) == 302
 
 
-def test_the_fleet_page_names_the_newest_findings_and_the_largest_consumers():
+def test_the_fleet_page_lists_new_findings_and_big_consumers():
+    """The fleet page has a list of the newest findings and a list of the ten largest consumers."""
     page = tables(fleet_page(facts_of(fleet.documents(100))))
     newest = page["newest-findings"].rows
     assert [cell.text for cell in newest[0]][1:4] == [fleet.name(90), "error", "source-unavailable"]
@@ -278,14 +292,16 @@ def test_the_fleet_page_names_the_newest_findings_and_the_largest_consumers():
     assert len(largest) == 10
 
 
-def test_the_fleet_page_says_how_much_is_free_now_and_after_heal():
+def test_the_fleet_page_says_how_much_is_free_after_heal():
+    """The fleet page shows how much the scheduler can use now, and how much after a run of `stocktake heal`."""
     page = fleet_page(facts_of([report_document(fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2)))]))
     (free,) = [each.text for each in page.sections[0].blocks if isinstance(each, Paragraph)]
     assert free.startswith("Free for the scheduler now: 91 VCPU, 110.8 GiB RAM, ")
     assert "; after heal: 107 VCPU, 142.8 GiB RAM, " in free
 
 
-def test_the_page_shows_when_a_leak_began_and_when_an_audit_first_saw_it():
+def test_the_fleet_page_shows_when_a_leak_began():
+    """For a leaked allocation, the fleet page shows when the leak began and when an audit first saw the leak."""
     table = tables(fleet_page(facts_of([report_document(fleet.report(17, fleet.leaked(17)))])))["wasted-hosts"]
     headings = [column.heading for column in table.columns]
     (row,) = table.rows
@@ -293,8 +309,8 @@ def test_the_page_shows_when_a_leak_began_and_when_an_audit_first_saw_it():
     assert row[headings.index("first seen (UTC)")].text == "2026-11-21 08:11 (age 18 h)"
 
 
-def test_even_the_smallest_part_of_a_capacity_bar_has_a_visible_width():
-    """The widths of all parts still add up to the width of the bar."""
+def test_the_smallest_part_of_a_capacity_bar_is_visible():
+    """In a capacity bar on the fleet page, every part gets a width of at least 3 pixels."""
     exact = [500.0, 0.2, 100.0, 0.5]
     widths = capacity._widths(exact)
     assert min(widths) >= 3

@@ -36,21 +36,23 @@ def elements(page: str) -> int:
 
 
 @pytest.mark.parametrize("number", [0, 1, 4, 800])
-def test_the_page_has_every_section_for_any_number_of_hosts(number):
+def test_the_fleet_page_has_every_section_for_any_fleet_size(number):
+    """The fleet page has the same sections for no host at all as for 800 hosts."""
     page = page_of(number)
     assert page.count("<h2 ") == len(SECTIONS)
     assert page.count("<h1>") == 1
 
 
 @pytest.mark.parametrize("number", [MOST_SQUARES, MOST_SQUARES + 1])
-def test_the_fleet_page_is_smaller_than_1_mb_and_has_less_than_12000_elements(number):
+def test_the_fleet_page_is_smaller_than_1_mb(number):
+    """Even for a large fleet, the fleet page has less than 1 MB and at most 12000 HTML elements."""
     page = page_of(number)
     assert len(page.encode()) < 1_000_000
     assert elements(page) <= 12_000
 
 
-def test_the_page_names_the_hosts_that_could_not_read_a_data_source():
-    """The data source is named too."""
+def test_the_fleet_page_lists_hosts_with_an_unreadable_source():
+    """The fleet page lists, for example, the two hosts that could not read Placement in their last audit."""
     page = page_of(200)
     assert "2 hosts could not read placement in the last audit: compute-0090, compute-0190." in page
 
@@ -59,7 +61,8 @@ def test_the_page_names_the_hosts_that_could_not_read_a_data_source():
     ("minutes", "age"),
     [(0, ""), (3, ", 3 min after the time of the numbers"), (5760, ", 4 d after the time of the numbers")],
 )
-def test_the_page_shows_how_old_its_data_was_when_the_page_was_written(minutes, age):
+def test_the_fleet_page_shows_the_age_of_its_data(minutes, age):
+    """The fleet page says how much later than the reports it was written, for example three minutes."""
     made = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=minutes))
     page = fleet_page(gathered((("f", one) for one in fleet.documents(4)), made))
     assert [text for text in page.about if text.startswith("page made")] == [
@@ -67,7 +70,8 @@ def test_the_page_shows_how_old_its_data_was_when_the_page_was_written(minutes, 
     ]
 
 
-def test_only_the_squares_of_the_50_worst_hosts_are_links_to_their_rows():
+def test_only_the_50_worst_hosts_are_links_in_the_fleet_map():
+    """In the map of 800 hosts, the squares of the 50 worst hosts are links to the table rows of these hosts."""
     page = page_of(800)
     targets = set(re.findall(r'href="#(host-\d+)"', page))
     assert targets == set(re.findall(r'id="(host-\d+)"', page))
@@ -75,6 +79,7 @@ def test_only_the_squares_of_the_50_worst_hosts_are_links_to_their_rows():
 
 
 def test_hostile_names_in_reports_never_become_html_elements(tmp_path):
+    """A name such as "<script>" in a report adds no element to the fleet page."""
     for number, name in enumerate(HOSTILE):
         document = json.loads(report_to_json(fleet.report(number, fleet.foreign(number), fleet.orphan(number))))
         document["audit"]["host"] = name
@@ -119,7 +124,8 @@ ODD |= {
 
 
 @pytest.mark.parametrize("content", ODD.values(), ids=ODD.keys())
-def test_the_page_names_an_invalid_report_file_and_counts_all_valid_reports(tmp_path, content):
+def test_the_fleet_page_lists_an_invalid_report_file(tmp_path, content):
+    """The fleet page lists a report file that cannot be used, and still counts the amounts of all valid reports."""
     (tmp_path / "odd.json").write_bytes(content)
     (tmp_path / "good.json").write_text(report_to_json(fleet.report(2, fleet.leaked(2))))
     facts = facts_of_folder(str(tmp_path), None)
@@ -136,15 +142,16 @@ def test_the_page_names_an_invalid_report_file_and_counts_all_valid_reports(tmp_
      ("agent_version",), ("ledger",), ("audit", "findings", 1, "consumer_uuid")],
     ids=str,
 )  # fmt: skip
-def test_the_fleet_page_is_written_even_if_a_report_has_an_unexpected_value(tmp_path, path, value):
+def test_an_odd_value_in_a_report_does_not_stop_the_fleet_page(tmp_path, path, value):
+    """The fleet page is written even if a report contains a value of an unexpected type or size."""
     (tmp_path / "odd.json").write_bytes(_wrong(*path, value=value))
     facts = facts_of_folder(str(tmp_path), None)
     rendered(fleet_page(facts))
     assert len(facts.view.rows) + len(facts.unreadable) == 1
 
 
-def test_a_pipe_or_folder_named_like_a_report_is_listed_as_unreadable(tmp_path):
-    """So is a broken link; other files are ignored."""
+def test_a_pipe_or_folder_named_like_a_report_is_unreadable(tmp_path):
+    """A pipe, a folder or a broken link named like a report appears in the fleet page's list of unreadable files."""
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "host-a").mkdir()
@@ -157,7 +164,8 @@ def test_a_pipe_or_folder_named_like_a_report_is_listed_as_unreadable(tmp_path):
     assert [row.host for row in facts.view.rows] == [fleet.name(1)]
 
 
-def test_a_fleet_page_made_from_bus_messages_says_which_data_it_lacks():
+def test_a_fleet_page_from_bus_messages_says_what_it_lacks():
+    """A fleet page made from messages on nova's message bus says that messages do not contain the consumers."""
     view = fleet_hosts.view(
         fleet_hosts.cell(
             fleet_hosts.seen(fleet_hosts.broken("compute-1", "consumer-on-several-providers")),
@@ -173,8 +181,8 @@ def test_a_fleet_page_made_from_bus_messages_says_which_data_it_lacks():
     assert "1 silent, 1 never seen" in page
 
 
-def test_a_host_is_shown_with_version_unknown_if_its_report_names_no_version():
-    """The page reads ``agent_version`` where a report has it, and never needs it."""
+def test_a_report_without_a_version_shows_version_unknown():
+    """If a report contains no `agent_version`, the fleet page shows the host's agent version as "unknown"."""
     document = report_document(fleet.report(1))
     facts = gathered([("a", document)], FOLDER)
     (row,) = facts.view.rows

@@ -54,14 +54,15 @@ def reports(draw):
 
 
 @given(reports(), st.randoms(use_true_random=False))
-def test_the_fleet_page_does_not_depend_on_the_order_of_the_report_files(made, chance: random.Random):
+def test_the_order_of_the_report_files_changes_no_fleet_page(made, chance: random.Random):
     all_files = [*files(map(report_document, made)), BROKEN]
     shuffled = chance.sample(all_files, len(all_files))
     assert fleet_page(gathered(all_files, folder(12))) == fleet_page(gathered(shuffled, folder(12)))
 
 
 @given(reports())
-def test_each_sum_on_the_page_is_the_sum_of_the_amounts_in_all_reports(made):
+def test_each_sum_on_the_fleet_page_adds_up_all_reports(made):
+    """The used and the wasted amounts on the fleet page are the sums of these amounts in all reports."""
     facts = facts_of(*made)
     leaked: Counter[str] = Counter()
     used: Counter[str] = Counter()
@@ -81,13 +82,14 @@ def test_each_sum_on_the_page_is_the_sum_of_the_amounts_in_all_reports(made):
 
 
 @given(reports())
-def test_every_host_is_counted_in_exactly_one_state_on_the_page(made):
+def test_the_fleet_page_counts_every_host_in_exactly_one_state(made):
     facts = facts_of(*made, expected=12)
     assert len(facts.view.rows) == 12 == sum(facts.view.counts.values())
     assert facts.view.counts[Condition.NEVER] == 12 - len(made)
 
 
-def test_the_heading_counts_the_hosts_whose_state_is_unknown():
+def test_the_fleet_page_heading_counts_hosts_of_unknown_state():
+    """The heading of the fleet page says for how many hosts and report files the amounts are unknown."""
     leaks = fleet.report(1, fleet.leaked(1))
     facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
     assert headline(facts) == (
@@ -110,11 +112,13 @@ def test_the_heading_counts_the_hosts_whose_state_is_unknown():
         ),
     ],
 )
-def test_the_fleet_page_heading_says_how_many_hosts_have_unknown_amounts(made, words):
+def test_the_fleet_page_heading_says_if_nothing_is_wasted(made, words):
+    """The heading of the fleet page says "Nothing is wasted" only if at least one host could be read in full."""
     assert headline(facts_of(*made)) == words
 
 
-def test_only_the_later_of_two_reports_of_the_same_host_is_counted():
+def test_only_the_newest_report_of_a_host_is_counted():
+    """If there are two reports of one host, the fleet page counts only the later report."""
     new, old = fleet.report(1, fleet.leaked(1)), fleet.report(1, started_at=fleet.ago(days=1))
     for made in ((new, old), (old, new)):
         both = [(f"{place}.json", report_document(one)) for place, one in enumerate(made)]
@@ -123,25 +127,29 @@ def test_only_the_later_of_two_reports_of_the_same_host_is_counted():
         assert facts.older == 1
 
 
-def test_a_host_whose_report_is_17_minutes_older_than_the_newest_is_silent():
+def test_a_host_with_a_report_17_minutes_too_old_is_silent():
+    """The fleet page calls a host silent if its report is 17 minutes older than the newest report of the fleet."""
     facts = facts_of(fleet.report(1), fleet.report(2, started_at=fleet.ago(minutes=17)), fleet.report(60))
     assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
 
 
-def test_a_report_from_the_future_does_not_mark_other_hosts_as_silent():
+def test_a_report_from_the_future_makes_no_other_host_silent():
+    """A report with a time nine days ahead does not make the other hosts' reports look too old on the fleet page."""
     ahead = fleet.report(2, started_at=fleet.iso(MADE + datetime.timedelta(days=9)))
     facts = facts_of(fleet.report(1), ahead)
     assert {row.condition for row in facts.view.rows} == {Condition.CLEAN}
 
 
-def test_a_consumer_with_allocations_on_two_hosts_has_one_row_with_both_hosts():
+def test_a_consumer_with_allocations_on_two_hosts_has_one_row():
+    """If a consumer has allocations on two hosts, the fleet page shows one row with both hosts."""
     consumer = fleet.uid("shared", 1)
     page = rendered(fleet_page(facts_of(*(fleet.report(h, fleet.spread(h, 3 - h, consumer)) for h in (1, 2)))))
     assert page.count(consumer) == 1
     assert f'<td class="word ">{fleet.name(2)}</td><td>{fleet.name(1)}: 4 VCPU</td>' in page.replace("\n", "")
 
 
-def test_an_overfull_host_does_not_reduce_the_free_capacity_of_the_fleet():
+def test_an_overfull_host_does_not_reduce_the_free_sum():
+    """If Placement has allocated more of one host than exists, the other hosts' free amounts still count in full."""
     over = fleet.report(1, *(fleet.leaked(1, number) for number in range(15)))
     (vcpu, *_) = class_sums(facts_of(over, fleet.report(2)).view.rows)
     used = [85 + 15 * 8, 86]
@@ -150,7 +158,8 @@ def test_an_overfull_host_does_not_reduce_the_free_capacity_of_the_fleet():
     assert vcpu.free_after == vcpu.free + 192 - 85
 
 
-def test_the_fleet_page_adds_the_double_booked_amounts_of_all_hosts():
+def test_the_fleet_page_adds_up_the_amounts_sold_twice():
+    """The fleet page adds up, over all hosts, the amounts that are in use but free in Placement."""
     made = [fleet.report(1, fleet.missing(1)), fleet.report(2, fleet.stranger(2), ledger=fleet.strange_rows(2))]
     own: Counter[str] = Counter()
     for one in made:
@@ -163,7 +172,8 @@ def test_the_fleet_page_adds_the_double_booked_amounts_of_all_hosts():
     assert text in headline(facts)
 
 
-def test_the_free_amount_after_heal_adds_leaks_and_deducts_missing_allocations():
+def test_the_free_amount_after_heal_includes_all_repairs():
+    """After `stocktake heal`, leaked amounts are free again. Amounts of missing allocations are no longer free."""
     (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
     assert (vcpu.wasted, vcpu.missing) == (8, 4)
     assert vcpu.free_after == vcpu.free + 8 - 4
