@@ -30,7 +30,8 @@ def sums(found):
     return [book.total for book in found.books]
 
 
-def test_use_on_the_host_equals_use_in_placement_if_all_volumes_are_reserved():
+def test_host_and_placement_agree_if_a_volume_is_reserved():
+    """If a volume unknown to nova is reserved in Placement, the host page shows equal use for host and Placement."""
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
@@ -40,13 +41,14 @@ def test_use_on_the_host_equals_use_in_placement_if_all_volumes_are_reserved():
     )
 
 
-def test_use_on_the_host_exceeds_use_in_placement_by_an_unreserved_volume():
+def test_an_unreserved_volume_is_missing_in_placement():
+    """If a volume unknown to nova is not reserved in Placement, the host page shows more use on the host."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 
 
-def test_reserved_memory_counts_as_used_for_nova_and_the_host_and_placement():
-    """The sums are nova's, the host's and Placement's."""
+def test_reserved_memory_counts_as_used_in_all_three_bars():
+    """The host page adds reserved_host_memory_mb to the used memory by nova, by the host and by Placement."""
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),
         ledger_row("reserved_host_memory_mb", "", "MEMORY_MB", (None, 512, None), Verdict.RESERVED),
@@ -56,7 +58,8 @@ def test_reserved_memory_counts_as_used_for_nova_and_the_host_and_placement():
     assert found.free == 65_536 - 512 - 8192
 
 
-def test_the_page_multiplies_the_reserved_amount_by_the_allocation_ratio():
+def test_the_reserve_is_multiplied_by_the_allocation_ratio():
+    """With 2 reserved CPUs and a ratio of 4, the host page shows 8 VCPU as reserved."""
     rows = (ledger_row("i", "web", "VCPU", (4, 4, 4), Verdict.AGREED),)
     found = books(*rows, total=48, reserved=2, ratio=4.0, terms=(("reserved_host_cpus", 2),), name="VCPU")
     assert (found.whole, found.reserve, found.capacity) == (192, 8, 184)
@@ -65,13 +68,13 @@ def test_the_page_multiplies_the_reserved_amount_by_the_allocation_ratio():
 
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
-def test_use_on_the_host_equals_use_in_placement_at_any_allocation_ratio(ratio):
-    """The volume is unknown to nova."""
+def test_host_and_placement_agree_at_any_allocation_ratio(ratio):
+    """At ratios of 1, 1.5 and 4, the host page shows equal disk use for the host and for Placement."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
 
 
-def test_unexplained_reserved_amounts_count_as_used_for_nova_host_and_placement():
-    """They count in all three sums: nova's, the host's and Placement's."""
+def test_an_unexplained_reserve_counts_as_used_in_all_three_bars():
+    """The host page counts a reserve without a known reason as used by nova, by the host and by Placement."""
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]

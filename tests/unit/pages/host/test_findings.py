@@ -16,7 +16,8 @@ def blocks_of(report, **changes):
     return findings(facts(report, **changes)).blocks
 
 
-def test_the_page_shows_symptoms_in_the_block_of_the_finding_that_caused_them():
+def test_a_symptom_is_shown_in_the_block_of_its_origin():
+    """If one finding is only the result of another, the host page shows both in the block of the original finding."""
     blocks = blocks_of(SCREEN)
     assert [block.code for block in blocks] == [
         "allocation-leaked",
@@ -27,7 +28,8 @@ def test_the_page_shows_symptoms_in_the_block_of_the_finding_that_caused_them():
     assert blocks[2].also.startswith("also caused: consumer-on-several-providers [")
 
 
-def test_the_block_of_a_finding_has_commands_and_the_impact_and_the_age():
+def test_the_block_of_a_finding_has_commands_impact_and_age():
+    """For a leaked allocation, the host page shows the wasted amounts, the age and a `stocktake heal` command."""
     block = blocks_of(SCREEN)[0]
     assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
     assert block.impact == "4 VCPU, 8 GiB RAM of this host are wasted. The scheduler refuses instances."
@@ -36,7 +38,8 @@ def test_the_block_of_a_finding_has_commands_and_the_impact_and_the_age():
     assert block.commands[0].line == f"stocktake heal --finding {block.short_id}"
 
 
-def test_a_finding_that_was_not_checked_names_the_source_that_was_not_read():
+def test_an_unchecked_finding_shows_the_unread_source():
+    """If Placement was not read, the host page says that a finding could not be checked for this reason."""
     missing = next(block for block in blocks_of(UNREAD) if block.code == "allocation-missing")
     assert missing.state == (
         "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (2 min before this page "
@@ -44,7 +47,8 @@ def test_a_finding_that_was_not_checked_names_the_source_that_was_not_read():
     )
 
 
-def test_findings_with_the_same_code_share_one_page_section_and_heal_command():
+def test_findings_with_the_same_code_share_one_block():
+    """For seven leaked allocations, the host page has one block with one `stocktake heal` command for all."""
     blocks = blocks_of(MANY_LEAKS)
     assert [(block.code, block.who) for block in blocks] == [
         ("allocation-leaked", "7 findings"),
@@ -54,7 +58,8 @@ def test_findings_with_the_same_code_share_one_page_section_and_heal_command():
     assert blocks[0].commands[0].line == "stocktake heal --code allocation-leaked"
 
 
-def test_errors_come_before_warnings_and_older_findings_before_newer_findings():
+def test_errors_and_older_findings_come_first():
+    """The host page shows errors before warnings, and among findings of equal severity the oldest one first."""
     old = dataclasses.replace(SCREEN.findings[3], first_seen_at="2026-11-20T00:00:00Z")
     blocks = blocks_of(dataclasses.replace(SCREEN, findings=(*SCREEN.findings[:3], old, *SCREEN.findings[4:])))
     assert blocks[0].short_id == old.finding.id[:8]
@@ -62,7 +67,8 @@ def test_errors_come_before_warnings_and_older_findings_before_newer_findings():
     assert severities == sorted(severities, key=[each.value for each in Severity].index)
 
 
-def test_a_page_describes_only_the_first_findings_and_counts_the_others():
+def test_the_host_page_describes_only_the_first_findings():
+    """Of 50 findings, the host page describes 40 and says that `stocktake findings` lists 10 more."""
     seen = SCREEN.findings[-1]
     many = tuple(
         dataclasses.replace(seen, finding=dataclasses.replace(seen.finding, subject=f"v{n}", code=f"code-{n}"))
@@ -73,7 +79,8 @@ def test_a_page_describes_only_the_first_findings_and_counts_the_others():
     assert blocks[-1] == Paragraph(text="and 10 more; this command lists them all: stocktake findings")
 
 
-def test_an_empty_list_of_findings_names_the_sources_that_were_not_read():
+def test_an_empty_list_of_findings_says_what_was_not_read():
+    """Without findings, the host page says which sources were not read, because there may be unknown findings."""
     assert blocks_of(dead())[0].text == (
         "No findings are known. There may be some, because placement, state, libvirt and lvm were not read."
     )
@@ -85,7 +92,8 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_a_finding_that_an_undo_brought_back_shows_its_repair_and_the_undo():
+def test_a_finding_shows_its_repair_and_the_undo():
+    """If `stocktake undo` has undone a repair, the finding is back, and the host page shows when both happened."""
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
         "A repair made at 2026-11-22 03:08:00 UTC (4 min before this page was made) (entry 9a11aa55) was undone by "
@@ -95,7 +103,8 @@ def test_a_finding_that_an_undo_brought_back_shows_its_repair_and_the_undo():
     assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
 
 
-def test_the_page_says_that_a_finding_is_still_there_after_its_repair():
+def test_a_finding_that_survived_its_repair_says_so():
+    """If an audit after the repair still sees the finding, the host page says so beside the finding."""
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
@@ -103,7 +112,8 @@ def test_the_page_says_that_a_finding_is_still_there_after_its_repair():
     )
 
 
-def test_the_page_says_that_its_audit_is_older_than_the_repair_of_a_finding():
+def test_a_finding_repaired_after_the_audit_says_so():
+    """If a repair was made after the audit, the host page says that the next audit will show the result."""
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
@@ -121,11 +131,13 @@ def test_the_page_says_that_its_audit_is_older_than_the_repair_of_a_finding():
     ],
     ids=lambda each: each.finding.code if not isinstance(each, str) else "",
 )  # fmt: skip
-def test_the_impact_of_a_finding_begins_with_the_affected_resource_amounts(seen, impact):
+def test_the_impact_of_a_finding_begins_with_its_amounts(seen, impact):
+    """The host page describes the impact of a finding by its amounts, such as "8 VCPU of this host are wasted"."""
     assert impact_of(SCREEN, [seen]) == impact
 
 
-def test_the_page_says_how_much_disk_placement_wrongly_counts_as_free():
+def test_a_finding_says_how_much_placement_counts_as_free():
+    """For a volume unknown to nova, the host page says how much of the used disk Placement still counts as free."""
     offers = tuple(
         dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
     )
@@ -135,14 +147,16 @@ def test_the_page_says_how_much_disk_placement_wrongly_counts_as_free():
     )
 
 
-def test_an_orphaned_compute_node_is_shown_with_the_capacity_that_nova_counts():
+def test_an_orphaned_compute_node_is_shown_with_its_capacity():
+    """The host page shows how much VCPU, RAM and disk nova's database counts for an orphaned compute node."""
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
     assert text == "No host has these 48 VCPU, 192 GiB RAM, 400 GiB disk, but nova's database counts these amounts."
 
 
-def test_each_repair_command_on_the_page_has_the_options_that_carry_it_out():
+def test_each_repair_command_shows_how_to_carry_it_out():
+    """Beside each repair command, the host page shows the options --plan DIGEST --yes, which make it write."""
     texts = [
         command.words
         for block in findings(facts()).blocks

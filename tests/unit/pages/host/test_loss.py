@@ -41,7 +41,8 @@ def offer(resource_class="VCPU", reserved=0, ratio=4.0, terms=()):
     return InventoryRow(provider="compute-1", provider_uuid=HOST, wanted=found, recorded=found, used=0, terms=terms)
 
 
-def test_a_host_without_findings_has_no_wasted_or_double_booked_capacity():
+def test_a_host_without_findings_has_nothing_wasted():
+    """A host without findings has nothing wasted, sold twice (used, but free in Placement) or unaccounted for."""
     losses = losses_of(CLEAN)
     assert (losses.sold_twice, losses.wasted) == (Loss(), Loss())
     assert losses.unaccounted == Loss(size_bytes=0)
@@ -49,7 +50,7 @@ def test_a_host_without_findings_has_no_wasted_or_double_booked_capacity():
     assert losses.unaccounted.is_none
 
 
-def test_wasted_amounts_are_the_allocations_of_deleted_or_moved_instances():
+def test_allocations_of_deleted_or_moved_instances_are_wasted():
     report = dataclasses.replace(
         CLEAN,
         findings=(LEAKED, STALE),
@@ -58,13 +59,15 @@ def test_wasted_amounts_are_the_allocations_of_deleted_or_moved_instances():
     assert losses_of(report).wasted.amounts == {"VCPU": 12, "MEMORY_MB": 16384}
 
 
-def test_allocations_on_providers_of_other_trees_do_not_count_as_wasted():
+def test_allocations_outside_of_the_tree_are_not_wasted():
+    """The host page counts only the allocations on this host's own provider tree as wasted."""
     ledger = (row(DELETED, recorded=4), row(DELETED, "DISK_GB", recorded=80, outside_tree=True))
     report = dataclasses.replace(CLEAN, findings=(LEAKED,), ledger=ledger)
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
 
 
-def test_resources_used_by_an_instance_without_allocation_are_double_booked():
+def test_resources_without_an_allocation_are_sold_twice():
+    """An instance's resources without an allocation are sold twice: Placement may give them to another instance."""
     report = dataclasses.replace(CLEAN, findings=(LOST,), ledger=(row(MISSING, promised=2, held=2),))
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 
@@ -74,22 +77,23 @@ def test_resources_used_by_an_instance_without_allocation_are_double_booked():
     [(0, 8), (1, 4), (2, 0), (3, 0)],
     ids=["none reserved", "half reserved", "all reserved", "more reserved"],
 )
-def test_only_unreserved_vcpus_of_guests_unknown_to_nova_are_double_booked(reserved: int, sold_twice: int):
-    """One reserved CPU covers four virtual CPUs, because the ratio is 4."""
+def test_unreserved_vcpus_of_an_unknown_guest_are_sold_twice(reserved: int, sold_twice: int):
+    """If a guest unknown to nova uses 8 VCPU and 4 are reserved in Placement, 4 VCPU count as sold twice."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(offer(reserved=reserved),))
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
-def test_memory_reserved_for_the_host_does_not_cover_guests_unknown_to_nova():
+def test_memory_reserved_for_the_host_covers_no_unknown_guest():
+    """The memory of a guest unknown to nova counts as sold twice, even if reserved_host_memory_mb is as large."""
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))
     assert losses_of(report).sold_twice.amounts == {"MEMORY_MB": 4096}
 
 
-def test_only_unallocated_vcpus_of_guests_unknown_to_nova_are_double_booked():
-    """The guest is unknown to nova and uses 8 VCPU; the agent has allocated 6, so 2 are sold twice."""
+def test_unallocated_vcpus_of_an_unknown_guest_are_sold_twice():
+    """If a guest unknown to nova uses 8 VCPU and the agent has allocated 6 for it, 2 VCPU count as sold twice."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     own = row(own_consumer_uuid(HOST, Cause.FOREIGN_GUEST), recorded=6, consumer_kind="stocktake")
     report = dataclasses.replace(CLEAN, ledger=(guest, own), inventory=(offer(),))
@@ -97,6 +101,7 @@ def test_only_unallocated_vcpus_of_guests_unknown_to_nova_are_double_booked():
 
 
 def test_volume_sizes_are_added_up_before_the_sum_is_rounded():
+    """Four volumes of half a GiB that are unknown to nova count as 2 GiB on the host page, not as 4 GiB."""
     volumes = tuple(
         row(
             None,
@@ -115,7 +120,8 @@ def test_volume_sizes_are_added_up_before_the_sum_is_rounded():
     assert losses_of(covered).sold_twice.amounts == {"DISK_GB": 1}
 
 
-def test_disk_space_that_belongs_to_no_instance_counts_as_unaccounted_for():
+def test_disk_space_without_an_owner_is_unaccounted_for():
+    """If 60 of 100 bytes of a store belong to instances, the host page counts 40 bytes as unaccounted for."""
     store = SCREEN.storage[0]
     rows = (
         dataclasses.replace(store, owner_kind="instance", size_bytes=60, store_bytes=100),
@@ -124,26 +130,30 @@ def test_disk_space_that_belongs_to_no_instance_counts_as_unaccounted_for():
     assert without_owner(dataclasses.replace(CLEAN, storage=rows)) == 40
 
 
-def test_allocations_of_a_consumer_unknown_to_nova_count_as_unaccounted_for():
+def test_allocations_of_an_unknown_consumer_are_unaccounted_for():
+    """If nova does not know a consumer, the host page counts its allocations as unaccounted for, not as wasted."""
     seen = dataclasses.replace(LEAKED, finding=dataclasses.replace(LEAKED.finding, code="consumer-unknown"))
     report = dataclasses.replace(CLEAN, findings=(seen,), ledger=(row(DELETED, recorded=4),))
     assert losses_of(report).unaccounted.amounts == {"VCPU": 4}
     assert losses_of(report).wasted.amounts == {}
 
 
-def test_wasted_and_double_booked_amounts_are_unknown_without_placement_data():
+def test_losses_are_unknown_if_placement_was_not_read():
+    """If Placement was not read, the host page shows the amounts wasted, sold twice and unaccounted for as unknown."""
     losses = losses_of(UNREAD)
     assert {loss.missing for loss in (losses.sold_twice, losses.wasted, losses.unaccounted)} == {("placement",)}
     assert not any(loss.is_none for loss in (losses.sold_twice, losses.wasted, losses.unaccounted))
 
 
-def test_the_wasted_amount_is_known_even_if_lvm_could_not_be_read():
+def test_the_wasted_amount_is_known_if_lvm_was_not_read():
+    """If LVM was not read, the host page still knows what is wasted, because only allocations count for that."""
     sources = tuple(dataclasses.replace(each, ok=each.name != "lvm") for each in SCREEN.sources)
     losses = losses_of(dataclasses.replace(SCREEN, sources=sources, findings=(FOREIGN,)))
     assert losses.wasted.is_known
     assert losses.unaccounted.missing == losses.sold_twice.missing == ("lvm",)
 
 
-def test_wasted_and_double_booked_amounts_are_unknown_if_no_source_was_read():
+def test_losses_are_unknown_if_no_source_was_read():
+    """If no source was read, the host page shows the amounts wasted, sold twice and unaccounted for as unknown."""
     losses = losses_of(dead())
     assert not any(each.is_known for each in (losses.sold_twice, losses.wasted, losses.unaccounted))
