@@ -28,7 +28,8 @@ def texts_of(table: Table) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("report", [SCREEN, UNREAD, dead()], ids=["read", "placement unread", "dead"])
-def test_the_host_page_has_the_same_sections_whichever_sources_could_be_read(report):
+def test_the_host_page_always_has_the_same_sections(report):
+    """The host page has the same sections even if Placement or every source of the audit was unreadable."""
     page = host_page(facts(report))
     assert [each.id for each in page.sections] == ORDER
     assert all(each.blocks for each in page.sections)
@@ -36,7 +37,8 @@ def test_the_host_page_has_the_same_sections_whichever_sources_could_be_read(rep
     assert "numbers from the audit at 2026-11-22 03:11:07 UTC (53 s before this page was made)" in page.about
 
 
-def test_the_page_shows_no_amounts_if_every_data_source_was_unreadable():
+def test_the_host_page_shows_no_amounts_if_nothing_was_read():
+    """If no source could be read, the host page says so and shows no amount, not even zero."""
     report = dead()
     page = host_page(facts(report, view=None, cell_usages=None, changes=None, options=None, unread=("no journal",)))
     text = " ".join(Elements(rendered(page)).texts).replace(RULE, "")
@@ -46,13 +48,15 @@ def test_the_page_shows_no_amounts_if_every_data_source_was_unreadable():
     assert {each.id for each in pictures(page)} == {"capacity-picture", "storage-picture", "sources-picture"}
 
 
-def test_a_page_of_1000_guests_and_20000_volumes_stays_within_its_size_limits():
+def test_the_page_of_a_large_host_is_smaller_than_1_mb():
+    """The page of a host with 1000 guests and 20000 volumes has less than 1 MB and at most 8000 HTML elements."""
     text = rendered(host_page(facts(large(1000, 20_000))))
     assert len(text.encode()) < 1_000_000
     assert len(Elements(text).found) <= 8_000
 
 
-def test_malicious_names_do_not_break_the_layout_or_the_size_of_the_host_page():
+def test_malicious_names_do_not_break_the_host_page():
+    """Names with HTML in them or of great length add no tag to the host page and stay inside its pictures."""
     page = host_page(facts(large(300, 500, HOSTILE_NAMES)))
     text = rendered(page)
     assert len(text.encode()) < 1_000_000
@@ -68,7 +72,11 @@ def test_every_element_id_of_a_page_is_unique():
     assert len(ids) == len(set(ids))
 
 
-def test_the_ledger_table_shows_200_rows_and_puts_differences_first():
+def test_the_ledger_table_shows_differences_first():
+    """Of 615 rows, the host page shows 200.
+
+    The rows with different amounts in nova, libvirt and Placement come first.
+    """
     most, said, table = section(large(200), "ledger").blocks
     assert most.caption.startswith("The 5 of 20")
     assert len(table.rows) == 200
@@ -78,13 +86,15 @@ def test_the_ledger_table_shows_200_rows_and_puts_differences_first():
     assert table.search
 
 
-def test_the_table_of_amounts_shows_a_question_mark_for_unread_amounts():
+def test_the_ledger_table_shows_a_question_mark_if_unread():
+    """If Placement was not read, the host page shows "?" for every amount that Placement has recorded."""
     *_, table = section(UNREAD, "ledger").blocks
     place = [column.heading for column in table.columns].index("recorded")
     assert {row[place].text for row in table.rows} == {"?"}
 
 
-def test_the_largest_volumes_unknown_to_nova_are_listed_by_size():
+def test_the_host_page_lists_the_volumes_unknown_to_nova():
+    """The storage section of the host page lists volumes unknown to nova, and says how many more there are."""
     _, table = section(SCREEN, "storage").blocks
     assert texts_of(table) == [
         ["120 GiB", "128849018880", "foreign", "guests/backup-by-hand", "linear volume backup-by-hand", "vg guests"]
@@ -93,6 +103,7 @@ def test_the_largest_volumes_unknown_to_nova_are_listed_by_size():
 
 
 def test_the_provider_section_lists_the_planned_writes():
+    """The host page shows which inventories and traits the agent would change in Placement."""
     _, _, inventories, traits = section(SCREEN, "providers").blocks
     assert texts_of(inventories)[0][2:] == ["MEMORY_MB", "differs", "reserved 0 MiB -> 512 MiB"]
     assert [row[1:] for row in texts_of(traits)] == [
@@ -101,7 +112,8 @@ def test_the_provider_section_lists_the_planned_writes():
     ]
 
 
-def test_the_journal_section_lists_the_newest_change_first_with_an_undo_command():
+def test_the_journal_section_lists_the_newest_change_first():
+    """The host page lists the agent's past changes, newest first, and the command `stocktake undo` where it applies."""
     (table,) = section(SCREEN, "journal").blocks
     rows = texts_of(table)
     assert [row[-1] for row in rows] == ["", "stocktake undo 9b22aa55", ""]
@@ -114,13 +126,14 @@ def test_the_journal_section_lists_the_newest_change_first_with_an_undo_command(
     assert len(CHANGES) == len(rows)
 
 
-def test_an_unreadable_journal_is_not_shown_as_an_empty_journal():
+def test_an_unreadable_journal_is_not_shown_as_empty():
+    """If the journal of the agent's changes cannot be read, the host page gives the reason."""
     (said,) = section(SCREEN, "journal", changes=None, unread=("the journal is closed",)).blocks
     assert said.text == "The journal was not read: the journal is closed"
 
 
-def test_the_configuration_section_shows_which_file_set_each_option():
-    """It masks the values of secrets."""
+def test_the_configuration_section_shows_the_file_of_each_option():
+    """The host page shows the value of each option and its configuration file. Passwords appear as "****"."""
     (table,) = section(SCREEN, "configuration").blocks
     assert texts_of(table) == [
         ["[agent] role", "owner", "observer", "/etc/stocktake/stocktake.conf"],
@@ -128,7 +141,8 @@ def test_the_configuration_section_shows_which_file_set_each_option():
     ]
 
 
-def test_the_last_section_of_the_page_lists_all_data_that_could_not_be_read():
+def test_the_last_section_lists_all_data_that_was_not_read():
+    """The last section of the host page lists everything unknown, such as unread sources and unchecked findings."""
     (known,) = section(UNREAD, "unknown", problems=("ledger[3]: bad",), unread=("journal: torn",)).blocks
     assert isinstance(known, Sentences)
     assert known.texts == (
@@ -143,18 +157,20 @@ def test_the_last_section_of_the_page_lists_all_data_that_could_not_be_read():
     )
 
 
-def test_the_page_says_that_nothing_is_unknown_if_all_sources_were_read():
+def test_the_host_page_says_if_nothing_is_unknown():
+    """If all sources were read, the last section of the host page says that nothing is unknown."""
     (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown", view={}).blocks
     assert said.text.startswith("Nothing: ")
 
 
-def test_the_page_refers_to_no_other_file_or_web_address():
+def test_the_host_page_refers_to_no_other_file_or_web_address():
     text = rendered(host_page(facts()))
     assert re.findall(r"https?:|//\w", text) == []
     assert set(re.findall(r"url\(([^)]*)\)", text)) == {"#p-foreign", "#p-reserved", "#p-moving", "#p-unread"}
 
 
-def test_the_provider_tree_shows_the_ratio_and_the_capacity_of_each_class():
+def test_the_provider_tree_shows_ratio_and_capacity():
+    """For each resource class of a provider, the host page shows used, total, reserved, ratio and capacity."""
     _, picture, *_ = section(SCREEN, "providers").blocks
     assert [column.heading for column in picture.table.columns][3:8] == [
         "used", "total", "reserved", "ratio", "capacity",
@@ -164,14 +180,15 @@ def test_the_provider_tree_shows_the_ratio_and_the_capacity_of_each_class():
     assert rows["MEMORY_MB"] == ["56 GiB", "256 GiB", "0 GiB", "1", "256 GiB"]
 
 
-def test_the_capacity_section_lists_resource_classes_with_inconsistent_usage():
-    """Placement's own sum of the usage differs from the ledger."""
+def test_the_capacity_section_lists_inconsistent_usage():
+    """If Placement's own sum of the usage differs from its allocations, the host page shows the resource class."""
     texts = [block.text for block in section(SCREEN, "capacity").blocks if isinstance(block, Note)]
     assert any("VGPU: Placement's own sum of the usage is 3, but" in text for text in texts)
     assert not any(text.startswith("VCPU") for text in texts)
 
 
 def test_the_capacity_section_says_how_much_is_free_after_heal():
+    """The host page says how much more would be free after `stocktake heal`, except if Placement was not read."""
     texts = [getattr(block, "text", "") for block in section(SCREEN, "capacity").blocks]
     (after,) = [text for text in texts if text.startswith("After heal")]
     assert "VCPU: 174 free instead of 164" in after

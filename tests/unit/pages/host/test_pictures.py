@@ -40,13 +40,15 @@ def cells(table):
 # Capacity
 
 
-def test_the_capacity_picture_lists_cpu_and_disk_before_other_classes():
+def test_the_capacity_picture_shows_cpu_and_disk_first():
+    """In the capacity picture of a host, VCPU, PCPU and DISK_GB come before other resource classes."""
     rows = [dataclasses.replace(SCREEN.ledger[0], resource_class=name) for name in ("A", "DISK_GB", "PCPU", "VCPU")]
     found = class_books(facts(dataclasses.replace(SCREEN, ledger=tuple(rows), inventory=())))
     assert [each.resource_class for each in found] == ["VCPU", "PCPU", "DISK_GB", "A"]
 
 
-def test_a_capacity_bar_shows_correct_and_wrong_allocations_separately():
+def test_a_capacity_bar_shows_wrong_allocations_separately():
+    """In the bar of Placement's 28 recorded VCPU, 16 VCPU of instances and 12 wrong VCPU are separate parts."""
     vcpu = class_books(facts())[0]
     parts = {book.name: {part.name: part.amount for part in book.parts if part.amount} for book in vcpu.books}
     assert parts == {
@@ -62,13 +64,15 @@ def test_a_capacity_bar_shows_correct_and_wrong_allocations_separately():
     )
 
 
-def test_the_capacity_picture_marks_the_part_of_an_allocation_above_the_flavor():
+def test_a_capacity_bar_shows_the_surplus_of_an_allocation():
+    """If the flavor has 4 VCPU and the allocation 6, the capacity bar shows 2 VCPU as wrong."""
     row = dataclasses.replace(SCREEN.ledger[0], promised=4, recorded=6, verdict=Verdict.ALLOCATION_DIFFERS)
     recorded = class_books(facts(dataclasses.replace(SCREEN, ledger=(row,))))[0].books[2]
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
 
 
-def test_capacity_bars_are_hatched_if_their_data_source_was_not_read():
+def test_unread_capacity_bars_are_hatched():
+    """If Placement was not read, the bars of its recorded amounts are hatched and have a question mark."""
     picture = capacity_picture(class_books(facts(UNREAD)))
     assert looks(picture).count("unread") == 4
     assert texts(picture).count("?") == 4
@@ -76,14 +80,15 @@ def test_capacity_bars_are_hatched_if_their_data_source_was_not_read():
     assert all(row[2:-4] == ["?"] * (len(row) - 6) and row[-1] == "" for row in recorded)
 
 
-def test_the_capacity_picture_says_that_vgpus_of_nova_and_host_are_not_counted():
-    """For such a class the agent counts only what Placement records."""
+def test_vgpus_of_nova_and_the_host_are_not_counted():
+    """The agent counts VGPUs only in Placement. The bars of nova and of the host say "not counted"."""
     vgpu = class_books(facts())[-1]
     assert [book.not_counted for book in vgpu.books] == [True, True, False]
     assert texts(capacity_picture([vgpu])).count("not counted") == 2
 
 
-def test_the_capacity_scale_ends_5_percent_above_the_largest_amount():
+def test_the_capacity_scale_ends_5_percent_above_the_maximum():
+    """The scale of a capacity bar ends 5 percent above the largest amount in the bar."""
     vcpu = class_books(facts())[0]
     assert scale_end(vcpu) == 1.05 * 192
     assert scale_end(dataclasses.replace(vcpu, whole=None)) == 1.05 * 30
@@ -93,7 +98,8 @@ def test_the_capacity_scale_ends_5_percent_above_the_largest_amount():
     st.lists(st.tuples(*(st.one_of(st.none(), st.integers(0, 2**53)),) * 3, st.sampled_from(Verdict)), max_size=12),
     st.sampled_from(["VCPU", "MEMORY_MB", "CUSTOM_X"]),
 )
-def test_every_bar_of_the_capacity_picture_stays_inside_the_picture(rows, name):
+def test_every_capacity_bar_stays_inside_the_picture(rows, name):
+    """For any amounts, even huge ones, the bars stay inside the capacity picture of the host."""
     ledger = tuple(
         dataclasses.replace(
             SCREEN.ledger[0], resource_class=name, promised=one, held=two, recorded=three, verdict=verdict
@@ -116,7 +122,8 @@ def test_every_bar_of_the_capacity_picture_stays_inside_the_picture(rows, name):
 # Storage
 
 
-def test_the_parts_of_the_storage_picture_add_up_to_the_volume_group_size():
+def test_the_storage_parts_add_up_to_the_volume_group():
+    """In the storage picture, the space of instances, other volumes and free space add up to the volume group."""
     (store,) = stores_of(SCREEN.storage)
     assert [part.name for part in store.parts] == ["instance", "foreign", "free"]
     assert sum(part.amount for part in store.parts) == store.size_bytes
@@ -124,26 +131,30 @@ def test_the_parts_of_the_storage_picture_add_up_to_the_volume_group_size():
     assert texts(picture) == ["vg guests", "instance", "foreign", "free", "0 GiB", "400.1 GiB"]
 
 
-def test_the_storage_picture_draws_20000_volumes_as_a_few_segments():
+def test_20000_volumes_become_a_few_storage_segments():
+    """The storage picture merges 20000 volumes and so consists of fewer than 20 shapes."""
     picture = storage_picture(stores_of(large(0, 20_000).storage), ())
     assert len(picture.shapes) < 20
     assert_inside(picture)
 
 
-def test_the_storage_picture_shows_bytes_without_an_owner_as_unaccounted():
+def test_storage_without_an_owner_is_shown_as_unaccounted():
+    """Bytes of a volume group that belong to no volume appear in the storage picture as "unaccounted"."""
     rows = tuple(dataclasses.replace(row, store_bytes=row.store_bytes + 1000) for row in SCREEN.storage)
     (store,) = stores_of(rows)
     assert (store.parts[-1].name, store.parts[-1].amount) == ("unaccounted", 1000)
 
 
-def test_storage_that_could_not_be_read_is_drawn_hatched():
+def test_unread_storage_is_drawn_hatched():
+    """If LVM was not read, the storage picture shows a hatched bar and a question mark."""
     picture = storage_picture((), ("lvm",))
     assert "unread" in looks(picture)
     assert picture.conclusion == "lvm: ?, not read."
     assert cells(picture.table) == [["lvm", "not read", "?", "?", "?"]]
 
 
-def test_a_volume_with_an_unknown_kind_of_owner_is_drawn_as_an_error():
+def test_a_volume_of_an_unknown_owner_kind_is_drawn_as_wrong():
+    """If a report contains an unknown owner_kind of a volume, the storage picture marks the volume as wrong."""
     rows = (dataclasses.replace(SCREEN.storage[0], owner_kind="invented"),)
     assert stores_of(rows)[0].parts[0].meaning is Meaning.WRONG
 
@@ -151,7 +162,8 @@ def test_a_volume_with_an_unknown_kind_of_owner_is_drawn_as_an_error():
 @given(
     st.lists(st.tuples(st.sampled_from([kind for kind, _ in KINDS]), st.integers(0, 2**50)), min_size=1, max_size=40)
 )
-def test_the_parts_of_the_storage_picture_add_up_to_the_storage_size(parts):
+def test_the_storage_parts_add_up_for_any_volumes(parts):
+    """For any volumes that together fill a store, the parts of the storage picture add up to the store's size."""
     size = sum(amount for _, amount in parts)
     row = SCREEN.storage[0]
     rows = tuple(dataclasses.replace(row, owner_kind=kind, size_bytes=n, store_bytes=size) for kind, n in parts)
@@ -163,7 +175,8 @@ def test_the_parts_of_the_storage_picture_add_up_to_the_storage_size(parts):
 # Provider tree
 
 
-def test_the_tree_picture_highlights_providers_that_need_changes():
+def test_a_provider_that_needs_changes_has_a_thick_outline():
+    """In the picture of the provider tree, a provider that the agent wants to change has a thick outline."""
     nodes = nodes_of(SCREEN)
     assert [node.name for node in nodes] == ["compute-1", "compute-1_pci_0000_81_00_0"]
     assert nodes[0].differs == "2 classes, 2 traits"
@@ -173,14 +186,16 @@ def test_the_tree_picture_highlights_providers_that_need_changes():
     assert_inside(picture)
 
 
-def test_the_tree_picture_highlights_providers_only_if_placement_was_read():
+def test_no_provider_needs_changes_if_placement_was_not_read():
+    """If Placement was not read, the picture of the provider tree says so and marks no provider as different."""
     nodes = nodes_of(UNREAD)
     assert not any(node.differs for node in nodes)
     assert "Placement was not read" in tree_picture(nodes).conclusion
     assert "VCPU ?/48 x4" in texts(tree_picture(nodes))
 
 
-def test_the_tree_picture_shows_at_most_60_providers_and_counts_the_rest():
+def test_the_tree_picture_shows_at_most_60_providers():
+    """The picture of the provider tree shows 60 of 101 providers and says that there are 41 more."""
     child = SCREEN.inventory[-1]
     rows = [dataclasses.replace(child, provider=f"child-{n:03}", provider_uuid=f"c{n}") for n in range(100)]
     picture = tree_picture(nodes_of(dataclasses.replace(SCREEN, inventory=(*SCREEN.inventory[:-1], *rows))))
@@ -189,7 +204,8 @@ def test_the_tree_picture_shows_at_most_60_providers_and_counts_the_rest():
     assert_inside(picture)
 
 
-def test_the_tree_picture_draws_nested_providers_without_overlap():
+def test_the_tree_picture_draws_providers_without_overlap():
+    """In the picture of a provider tree of five levels, no box of a provider covers another box."""
     child = SCREEN.inventory[-1]
     parents = {"a": HOST, "a1": "a", "a2": "a", "b": HOST, "deep": "a2", "deeper": "deep"}
     rows = [dataclasses.replace(child, provider=name, provider_uuid=name) for name in parents]
@@ -209,7 +225,8 @@ def test_the_tree_picture_draws_nested_providers_without_overlap():
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("abcdefghx"), max_size=8))
-def test_the_tree_picture_draws_all_providers_even_if_parent_uuids_are_wrong(parents):
+def test_the_tree_picture_shows_providers_with_wrong_parents(parents):
+    """The picture of the provider tree contains every provider, even if parent UUIDs are missing or form a loop."""
     child = SCREEN.inventory[-1]
     rows = [dataclasses.replace(child, provider=name, provider_uuid=name) for name in parents]
     places = tuple(ProviderPlace(name, name, parent) for name, parent in parents.items())
@@ -222,20 +239,23 @@ def test_the_tree_picture_draws_all_providers_even_if_parent_uuids_are_wrong(par
 # Time line
 
 
-def test_the_timeline_bar_is_dashed_if_the_finding_cannot_be_checked_now():
+def test_the_timeline_bar_of_an_unchecked_finding_is_dashed():
+    """If a finding could not be checked in this audit, the end of its bar in the host page's time line is dashed."""
     unknown = timeline_picture(UNREAD.findings[:1], (), {}, NOW)
     assert looks(unknown)[1:3] == ["wrong", "dashed"]
     known = timeline_picture(SCREEN.findings[:1], (), {}, NOW)
     assert "dashed" not in looks(known)
 
 
-def test_the_timeline_labels_a_change_with_the_first_digits_of_its_journal_id():
+def test_the_timeline_shows_changes_by_their_journal_id():
+    """In the host page's time line, a change has a mark with the first four digits of its id in the journal."""
     picture = timeline_picture(SCREEN.findings, CHANGES, {}, NOW)
     assert texts(picture)[:3] == ["▲ 9a11", "▼ 9b22", "◆ 77aa"]
     assert_inside(picture)
 
 
-def test_the_timeline_covers_30_days_and_marks_older_findings_with_an_arrow():
+def test_the_timeline_covers_30_days():
+    """The host page's time line covers the last 30 days. A finding that began earlier gets an arrow."""
     old = dataclasses.replace(SCREEN.findings[0], first_seen_at="2026-01-01T00:00:00Z")
     picture = timeline_picture([old], (), {}, NOW)
     assert scale_of([old.first_seen_at], NOW).end - scale_of([old.first_seen_at], NOW).start == datetime.timedelta(30)
@@ -244,13 +264,15 @@ def test_the_timeline_covers_30_days_and_marks_older_findings_with_an_arrow():
 
 
 def test_the_timeline_shows_at_most_40_findings():
+    """Of 50 findings, the host page's time line shows 40 and says that these are the most urgent."""
     picture = timeline_picture([SCREEN.findings[0]] * 50, (), {}, NOW)
     assert looks(picture).count("wrong") == MOST_ROWS
     assert picture.conclusion.endswith("The picture shows the 40 most urgent.")
 
 
 @pytest.mark.parametrize("text", ["", "not a time", "2999-01-01T00:00:00Z"])
-def test_the_timeline_can_be_drawn_with_invalid_or_future_times(text: str):
+def test_the_timeline_survives_invalid_or_future_times(text: str):
+    """The host page's time line is drawn even if a finding has no valid time or a time in the future."""
     odd = dataclasses.replace(SCREEN.findings[0], first_seen_at=text, last_seen_at=text)
     assert_inside(timeline_picture([odd], (dataclasses.replace(CHANGES[0], at=text),), {}, NOW))
 
@@ -258,7 +280,8 @@ def test_the_timeline_can_be_drawn_with_invalid_or_future_times(text: str):
 # NUMA cells and PCI
 
 
-def test_the_numa_picture_shows_the_usage_of_cpus_memory_and_huge_pages():
+def test_the_numa_picture_shows_the_use_of_each_cell():
+    """The NUMA picture shows how much is used of a cell's dedicated CPUs, memory and huge pages."""
     found = cells_of(facts())
     shares = [(share.what, share.used, share.total) for share in found[0].shares]
     assert shares == [
@@ -273,12 +296,14 @@ def test_the_numa_picture_shows_the_usage_of_cpus_memory_and_huge_pages():
 
 
 def test_numa_cells_with_unknown_usage_are_drawn_hatched():
+    """If the usage of a NUMA cell is unknown, the host page draws a hatched bar, and not 0 %."""
     picture = numa_picture(cells_of(facts(cell_usages=None)))
     assert looks(picture).count("unread") == 8
     assert not {"0 %"} & set(texts(picture))
 
 
 def test_the_numa_picture_shows_at_most_16_numa_cells():
+    """Of 20 NUMA cells, the host page shows 16 and says that there are 4 more."""
     view = {"numa_topology": {"nova_object.data": {"cells": [numa_cell(n) for n in range(20)]}}}
     picture = numa_picture(cells_of(facts(view=view)))
     assert sum(text.startswith("cell ") for text in texts(picture)) == MOST_CELLS
@@ -290,10 +315,12 @@ def test_the_numa_picture_shows_at_most_16_numa_cells():
     "topology", [[], "x", {"nova_object.data": []}, {"nova_object.data": {"cells": [None, 7, {}]}}]
 )
 def test_the_numa_picture_is_empty_if_the_topology_is_malformed(topology: object):
+    """If the NUMA topology of the host is not in nova's format, the host page shows no NUMA cells."""
     assert cells_of(facts(view={**VIEW, "numa_topology": topology})) == ()
 
 
-def test_free_pci_devices_are_unknown_if_nova_reports_no_pci_pools():
+def test_free_pci_devices_are_unknown_without_pci_pools():
+    """If the record has no pci_stats, the free PCI devices on the host page are unknown, not zero."""
     (pool,) = pools_of(facts())
     assert (pool.address, pool.ids, pool.kind, pool.cell, pool.count) == (
         "0000:81:00.0",
@@ -309,7 +336,8 @@ def test_free_pci_devices_are_unknown_if_nova_reports_no_pci_pools():
 # Sources
 
 
-def test_a_data_source_that_was_not_read_is_drawn_hatched_with_its_error():
+def test_an_unread_source_is_drawn_hatched_with_its_error():
+    """If Placement did not answer, the host page draws a hatched bar for this source and shows the error."""
     picture = sources_picture(UNREAD.sources)
     assert looks(picture)[1] == "unread"
     assert "? http://placement.example.org: no answer within 30 s" in texts(picture)
@@ -319,13 +347,15 @@ def test_a_data_source_that_was_not_read_is_drawn_hatched_with_its_error():
     assert_inside(picture)
 
 
-def test_the_data_source_picture_draws_time_bars_only_for_successful_reads():
+def test_unread_sources_have_no_time_bar():
+    """In the host page's picture of the sources, only a source that was read has a bar with the time that it took."""
     picture = sources_picture(dead().sources)
     assert looks(picture).count("unread") == 4
     assert "counted" not in looks(picture)
 
 
-def test_the_data_source_picture_shows_at_most_80_characters_of_an_error():
+def test_the_source_picture_shortens_a_long_error():
+    """If the error of a source has 5000 characters, the host page's picture shows at most 80 of them."""
     long = dataclasses.replace(UNREAD.sources[0], error="e" * 5000)
     picture = sources_picture([long])
     assert max(map(len, texts(picture))) <= 82
@@ -336,7 +366,8 @@ def test_the_data_source_picture_shows_at_most_80_characters_of_an_error():
 
 
 @pytest.mark.parametrize("name", HOSTILE_NAMES, ids=range(len(HOSTILE_NAMES)))
-def test_a_long_or_malicious_name_is_drawn_inside_the_picture(name: str):
+def test_a_long_or_malicious_name_stays_inside_the_pictures(name: str):
+    """The pictures of the host page contain no text beyond their edges, even if a name has 4096 characters."""
     rows = tuple(dataclasses.replace(row, provider=name) for row in SCREEN.inventory)
     assert_inside(tree_picture(nodes_of(dataclasses.replace(SCREEN, inventory=rows))))
     stores = stores_of(tuple(dataclasses.replace(row, store=name) for row in SCREEN.storage))
@@ -346,13 +377,15 @@ def test_a_long_or_malicious_name_is_drawn_inside_the_picture(name: str):
     assert WIDTH == 960
 
 
-def test_no_free_amount_is_shown_for_a_resource_class_without_inventory():
+def test_a_class_without_inventory_has_no_free_amount():
+    """If Placement has no inventory of DISK_GB on the host, the host page shows no free amount of disk."""
     disk = next(each for each in class_books(facts()) if each.resource_class == "DISK_GB")
     assert (disk.capacity, disk.free, disk.is_offered) == (280, None, False)
     assert "free" not in conclusion(disk)
 
 
-def test_the_capacity_picture_excludes_allocations_outside_of_the_provider_tree():
+def test_allocations_outside_of_the_tree_are_in_no_capacity_bar():
+    """The host page's capacity bars leave out allocations on providers outside of this host's provider tree."""
     shared = dataclasses.replace(SCREEN.ledger[0], outside_tree=True, recorded=1000)
     vcpu = class_books(facts(dataclasses.replace(SCREEN, ledger=(*SCREEN.ledger, shared))))[0]
     assert vcpu.books[2].total == 28
