@@ -21,7 +21,8 @@ PARTS = st.lists(
 
 
 @given(PARTS, st.floats(0, 800), st.floats(0, 960))
-def test_bar_segments_are_drawn_side_by_side_and_fill_the_width(parts, left, width):
+def test_the_segments_of_a_bar_fill_its_width(parts, left, width):
+    """The segments of a bar on a page are side by side, without overlap, and together as wide as the bar."""
     found = segments(parts, left, width)
     shown = [part for part in parts if part.amount]
     if not shown or width <= 0:
@@ -37,25 +38,29 @@ def test_bar_segments_are_drawn_side_by_side_and_fill_the_width(parts, left, wid
 
 
 @given(PARTS, st.floats(200, 960))
-def test_no_bar_segment_is_too_narrow_to_be_seen(parts, width):
+def test_every_bar_segment_is_wide_enough_to_be_seen(parts, width):
     assert all(segment.width >= LEAST - 1e-6 for segment in segments(parts, 0, width))
 
 
 @given(PARTS, st.floats(200, 960))
-def test_a_larger_amount_never_has_a_narrower_segment(parts, width):
+def test_a_larger_amount_has_no_narrower_segment(parts, width):
+    """In a bar on a page, a larger amount has a segment at least as wide as that of a smaller amount."""
     found = sorted(segments(parts, 0, width), key=lambda segment: segment.part.amount)
     assert all(one.width <= other.width + 1e-6 for one, other in itertools.pairwise(found))
 
 
 @given(PARTS, st.floats(0, 0.2))
-def test_the_total_of_each_type_stays_the_same_if_small_parts_are_merged(parts, least):
+def test_merged_small_parts_keep_the_total_amount(parts, least):
+    """If small parts of a bar are drawn as one, the total amount of each kind, such as "wrong", stays the same."""
+
     def sums(listed):
         return {meaning: sum(part.amount for part in listed if part.meaning is meaning) for meaning in Meaning}
 
     assert sums(merged(parts, least)) == sums(parts)
 
 
-def test_small_parts_of_the_same_type_are_merged_into_one_part():
+def test_small_parts_of_the_same_kind_become_one_part():
+    """A bar shows five very small volumes of the same kind as one part that contains all five names."""
     small = [Part(name=f"v{n}", meaning=Meaning.FOREIGN, amount=1) for n in range(5)]
     large = Part(name="instance", meaning=Meaning.COUNTED, amount=10_000)
     assert [(part.name, part.amount) for part in merged([large, *small], 0.005)] == [
@@ -65,7 +70,7 @@ def test_small_parts_of_the_same_type_are_merged_into_one_part():
 
 
 @given(PARTS, st.floats(200, 960))
-def test_a_name_inside_a_segment_is_never_wider_than_the_segment(parts, width):
+def test_a_name_in_a_bar_segment_fits_into_the_segment(parts, width):
     found = segments(parts, 0, width)
     labels = [shape for shape in names(found, 0, 0.08 * width) if shape.tag == "text"]
     for shape in labels:
@@ -76,6 +81,7 @@ def test_a_name_inside_a_segment_is_never_wider_than_the_segment(parts, width):
 
 @given(PARTS)
 def test_the_name_on_a_patterned_segment_has_a_plain_background(parts):
+    """A name on a hatched segment of a bar is readable, because a plain rectangle is drawn behind the name."""
     assume(any(part.meaning is Meaning.FOREIGN and part.amount for part in parts))
     for segment in segments(parts, 0, 960):
         shapes = list(names([segment], 0, 0))
@@ -83,7 +89,7 @@ def test_the_name_on_a_patterned_segment_has_a_plain_background(parts):
             assert [dict(shape.attributes).get("class") for shape in shapes] == ["plate", None]
 
 
-def test_segments_are_drawn_with_a_gap_between_them():
+def test_bar_segments_have_a_gap_between_them():
     parts = [Part(name=name, meaning=Meaning.COUNTED, amount=1) for name in "ab"]
     first, second = drawn(segments(parts, 0, 100), 0, ["one", "two"], gap=2)
     assert dict(first.attributes)["width"] == "48"

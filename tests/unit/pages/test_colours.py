@@ -64,29 +64,33 @@ def distance(one: str, other: str, sight: str) -> float:
     return sum((a - b) ** 2 for a, b in pairs) ** 0.5
 
 
-def test_the_style_sheet_defines_the_colour_variables_of_each_colour_scheme():
+def test_each_colour_scheme_of_a_page_is_complete():
+    """The style sheet of the pages defines every colour for the light scheme, the dark scheme and for print."""
     assert all({*MEANINGS, "page", "text", "faint", "raised", "link"} <= each.keys() for each in SCHEMES.values())
     assert SCHEMES["light"]["page"] == SCHEMES["print"]["page"] == "#FFFFFF"
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", [*MEANINGS, "text", "faint", "link"])
-def test_each_colour_of_text_and_of_a_bar_has_enough_contrast_to_the_page(scheme: str, name: str):
+def test_text_and_bar_colours_have_enough_contrast_to_the_page(scheme: str, name: str):
+    """In every colour scheme, the contrast of text and bars to the page's background is at least 4.5 to 1."""
     assert contrast(SCHEMES[scheme][name], SCHEMES[scheme]["page"]) >= 4.5
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("name", [*MEANINGS, "text", "faint", "link"])
 def test_text_inside_a_raised_box_has_enough_contrast(scheme: str, name: str):
+    """In every colour scheme, the contrast of text to the background of a raised box is at least 4.5 to 1."""
     assert contrast(SCHEMES[scheme][name], SCHEMES[scheme]["raised"]) >= 4.5
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("sight", SIGHTS)
-def test_any_two_bar_colours_are_distinguishable_with_colour_blindness(scheme: str, sight: str):
+def test_colour_blind_readers_can_tell_the_bar_colours_apart(scheme: str, sight: str):
     colours = [SCHEMES[scheme][name] for name in MEANINGS]
     assert min(distance(*pair, sight) for pair in itertools.combinations(colours, 2)) >= 39
 
 
-def test_the_line_around_a_box_stands_out_from_the_page_background():
+def test_the_line_around_a_box_stands_out_from_the_page():
+    """In every colour scheme, the contrast of a box's outline to the page's background is at least 3 to 1."""
     assert all(contrast(each["line"], each["page"]) >= 3 for each in SCHEMES.values())

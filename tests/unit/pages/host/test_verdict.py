@@ -15,16 +15,16 @@ def blocks_of(report):
     return verdict(facts(report)).blocks
 
 
-def test_the_host_page_begins_with_a_summary_of_faults_and_lost_capacity():
-    """The sentence also says how old the data is."""
+def test_the_host_page_begins_with_a_summary():
+    """The first sentence of the host page shows the number of errors, the wasted amounts and the age of the data."""
     assert blocks_of(SCREEN)[0] == Paragraph(
         text="compute-1: 4 causes (3 errors, 1 warning); 12 VCPU, 24 GiB RAM are wasted, 2 VCPU are sold twice, "
         "0 bytes unaccounted; all sources read at 2026-11-22 03:11:07 UTC (53 s before this page was made)"
     )
 
 
-def test_the_main_figures_of_a_healthy_host_have_no_warning_colour():
-    """They tell what is sold twice, wasted and unaccounted."""
+def test_the_figures_of_a_healthy_host_have_no_warning_colour():
+    """If nothing is wasted, sold twice or unaccounted for, the host page shows these figures in the normal colour."""
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
     sentence, figures, free = blocks_of(calm)
     assert free.text.startswith("Free for the scheduler now: 192 VCPU, ")
@@ -39,7 +39,8 @@ def test_the_main_figures_of_a_healthy_host_have_no_warning_colour():
     ]
 
 
-def test_the_page_shows_question_marks_as_amounts_if_placement_was_not_read():
+def test_losses_are_question_marks_if_placement_was_not_read():
+    """If Placement was not read, the host page shows "?" as the amounts wasted, sold twice and unaccounted for."""
     sentence, figures, free, note, _ = blocks_of(UNREAD)
     assert free.text == "What is free for the scheduler is not known, because placement was not read."
     assert isinstance(figures, Figures)
@@ -51,21 +52,24 @@ def test_the_page_shows_question_marks_as_amounts_if_placement_was_not_read():
     )
 
 
-def test_the_page_shows_question_marks_as_amounts_if_no_source_was_read():
+def test_losses_are_question_marks_if_no_source_was_read():
+    """If no source was read, the host page shows "?" as the amounts wasted, sold twice and unaccounted for."""
     sentence, figures, _, *notes = blocks_of(dead())
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert len(notes) == 4
     assert "0 " not in sentence.text.replace("30 s", "")
 
 
-def test_the_page_says_when_wasted_or_twice_sold_capacity_was_first_seen():
+def test_the_host_page_says_when_a_loss_was_first_seen():
+    """The host page shows when an audit first saw the amounts that are wasted or sold twice."""
     _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)",)
     assert unaccounted.lines == ()
 
 
-def test_a_note_says_how_long_a_data_source_has_been_unreadable():
+def test_a_note_says_how_long_a_source_has_been_unreadable():
+    """If Placement was unreadable in three audits in a row, the host page says so and shows since when."""
     lost = tuple(
         source if source.ok else dataclasses.replace(source, lost_since="2026-11-22T03:05:00Z", losses=3)
         for source in UNREAD.sources
@@ -76,8 +80,8 @@ def test_a_note_says_how_long_a_data_source_has_been_unreadable():
     )
 
 
-def test_the_page_says_why_a_finding_could_not_be_checked_by_this_audit():
-    """It also shows amounts and times."""
+def test_the_host_page_says_why_a_finding_was_not_checked():
+    """If Placement was not read, the host page says that a finding about allocations could not be checked."""
     *_, table = blocks_of(SCREEN)
     rows = [[cell.text for cell in row] for row in table.rows]
     assert [(row[1], row[3]) for row in rows] == [
@@ -93,7 +97,8 @@ def test_the_page_says_why_a_finding_could_not_be_checked_by_this_audit():
     assert {row[6] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
 
-def test_the_page_notes_which_changes_are_too_new_for_its_numbers():
+def test_the_host_page_lists_changes_after_its_audit():
+    """If `stocktake heal` ran after the audit, the host page says that its numbers do not contain this change yet."""
     late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
     (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
     named = "heal 9a11aa55 at 2026-11-22 03:11:30 UTC"
@@ -102,20 +107,23 @@ def test_the_page_notes_which_changes_are_too_new_for_its_numbers():
     assert [row[5].text for row in table.rows] == ["no: later", "yes"]
 
 
-def test_the_list_of_causes_suggests_no_command_that_removes_a_volume():
+def test_no_suggested_command_removes_a_volume():
+    """The first table of the host page suggests commands for the findings, but never `lvremove`."""
     *_, table = blocks_of(SCREEN)
     commands = [row[-1].text for row in table.rows]
     assert commands[0].startswith("stocktake heal --finding ")
     assert not [command for command in commands if "lvremove" in command]
 
 
-def test_the_table_of_causes_on_the_host_page_links_to_every_finding():
+def test_the_first_table_links_to_every_finding():
+    """The first table of the host page has a link to the description of each finding below."""
     *_, table = blocks_of(SCREEN)
     blocks = {f"#{block.id}" for block in findings(facts(SCREEN)).blocks}
     assert {row[1].href for row in table.rows} == blocks
 
 
-def test_the_page_shows_when_a_fault_began_and_when_an_audit_first_saw_it():
+def test_the_host_page_shows_when_a_fault_began():
+    """For a finding, the host page shows when the fault began and when an audit first saw the finding."""
     seen = SCREEN.findings[0]
     began = dataclasses.replace(seen.finding, began_at="2026-11-20T03:12:00Z", began_because="the instance was deleted")
     report = dataclasses.replace(SCREEN, findings=(dataclasses.replace(seen, finding=began),))
@@ -136,7 +144,8 @@ def test_the_page_shows_when_a_fault_began_and_when_an_audit_first_saw_it():
     )
 
 
-def test_the_page_shows_the_first_and_last_start_of_several_wasted_amounts():
+def test_the_host_page_shows_the_oldest_and_the_newest_waste():
+    """If several amounts are wasted, the host page shows when an audit first saw the oldest and the newest one."""
     first, *others = [seen for seen in SCREEN.findings if seen.finding.code in LEAKING]
     assert others
     moved = dataclasses.replace(first, first_seen_at="2026-11-20T03:07:00Z")
