@@ -91,7 +91,7 @@ def test_s86_a_numa_cell_has_its_physical_networks_and_tunnels():
 
 
 def test_s87_reserved_huge_pages_leave_the_cell_memory_unchanged():
-    """Pages from reserved_huge_pages are noted as reserved in a NUMA cell, and the cell's memory stays the same."""
+    """With reserved_huge_pages, a NUMA cell has reserved huge pages, and the cell's memory stays the same."""
     found = cells(
         reserved_huge_pages=(
             ReservedPages(cell=0, size_kib=2048, count=64),
@@ -139,7 +139,7 @@ def test_numa_cells_need_a_supported_architecture_and_driver(arch, driver, has):
     assert (numa_cells(facts, settings()) is not None) is has
 
 
-def test_numa_cells_are_unknown_if_libvirt_shows_none():
-    """If libvirt returns no cells or no capabilities of the host, the agent reports no NUMA cells."""
+def test_the_agent_lists_no_numa_cells_if_libvirt_shows_none():
+    """If libvirt returns no cells or no capabilities of the host, the agent lists no NUMA cells."""
     assert numa_cells(dataclasses.replace(FOUR_CELLS, cells=()), settings()) is None
     assert numa_cells(dataclasses.replace(FOUR_CELLS, capabilities=None), settings()) is None

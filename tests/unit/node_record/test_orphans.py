@@ -87,7 +87,7 @@ def test_an_orphaned_node_row_is_kept_right_after_a_change():
 
 
 def test_an_orphaned_provider_above_another_node_is_kept():
-    """If another host's compute node is below an orphaned provider in Placement, the agent deletes neither of them."""
+    """If another host's compute node is below an orphaned provider in Placement, the agent deletes neither provider."""
     nested = dataclasses.replace(child(), name="cmp2.example.org")
     node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
     found = after(world_of(below(tree(OLD), node_below)))
@@ -206,7 +206,7 @@ def world_without_row(*trees):
 
 
 def test_a_later_audit_deletes_the_provider_of_a_deleted_node():
-    """The first audit that finds the provider of a deleted node unused reports it. The next audit deletes it."""
+    """Once the provider of a deleted node is unused, one audit reports the provider and the next one deletes it."""
     whole = tree(OLD, held("i1"))
     (told,) = [
         f for f in decision(world_without_row(whole), None, History(left=(LEFT,))).findings if "orphan" in f.code

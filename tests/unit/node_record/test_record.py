@@ -156,7 +156,7 @@ def test_s18_an_updated_node_record_keeps_failed_builds():
 )
 @pytest.mark.parametrize("name", ["cpu", "memory", "disk"])
 def test_s67_a_configured_ratio_replaces_the_recorded_ratio(name, configured, before, after):
-    """An allocation ratio in nova.conf replaces the ratio in the compute node record."""
+    """An allocation ratio above 0 in nova.conf replaces the ratio in the compute node record."""
     field = f"{name}_ratio"
     chosen = settings(**{field: RatioPolicy(configured=configured, initial=16.1)})
     found = saved(world_of(stored(**{field: before})), chosen)

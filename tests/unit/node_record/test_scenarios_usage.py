@@ -398,7 +398,7 @@ def test_s35_an_incoming_live_migration_counts_as_used():
     assert used(state(instance(task_state="migrating", **AWAY), migrations=(LIVE,))) == (128, 1, 1)
 
 
-def test_s36_a_live_migration_in_error_state_adds_no_usage():
+def test_s36_a_failed_live_migration_adds_no_usage():
     """An incoming live migration adds nothing to the used amounts if the instance is in vm_state error."""
     there = instance(vm_state="error", task_state="migrating", **AWAY)
     assert used(state(there, migrations=(LIVE,))) == (0, 0, 0)

@@ -43,7 +43,7 @@ def test_every_bar_segment_is_wide_enough_to_be_seen(parts, width):
 
 
 @given(PARTS, st.floats(200, 960))
-def test_a_larger_amount_has_no_narrower_segment(parts, width):
+def test_a_larger_amount_has_an_equal_or_wider_segment(parts, width):
     """In a bar on a page, a larger amount has a segment at least as wide as that of a smaller amount."""
     found = sorted(segments(parts, 0, width), key=lambda segment: segment.part.amount)
     assert all(one.width <= other.width + 1e-6 for one, other in itertools.pairwise(found))
@@ -81,7 +81,7 @@ def test_a_name_in_a_bar_segment_fits_into_the_segment(parts, width):
 
 @given(PARTS)
 def test_the_name_on_a_patterned_segment_has_a_plain_background(parts):
-    """A name on a hatched segment of a bar is readable, because a plain rectangle is drawn behind the name."""
+    """A name on a patterned segment of a bar is readable, because a plain rectangle is drawn behind the name."""
     assume(any(part.meaning is Meaning.FOREIGN and part.amount for part in parts))
     for segment in segments(parts, 0, 960):
         shapes = list(names([segment], 0, 0))

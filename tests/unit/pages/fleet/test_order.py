@@ -32,7 +32,7 @@ def tables(page):
 
 
 def test_hosts_with_resources_sold_twice_come_first():
-    """The fleet page begins with the hosts that have resources in use which Placement counts as free."""
+    """The fleet page begins with the hosts on which resources are sold twice: in use, but free in Placement."""
     sells, wastes_much = fleet.report(1, fleet.missing(1)), fleet.report(2, *(fleet.leaked(2, n) for n in range(9)))
     stranger = fleet.report(3, fleet.stranger(3), ledger=fleet.strange_rows(3))
     wastes, unread, warns = fleet.report(4, fleet.leaked(4)), fleet.unread(5), fleet.report(6, fleet.orphan(6))
@@ -54,7 +54,7 @@ def test_every_host_is_in_the_fleet_table_or_the_search():
 
 
 def test_the_fleet_page_says_how_many_hosts_its_search_omits(monkeypatch):
-    """If the fleet is too large for the search data of the page, the page says how many hosts cannot be found."""
+    """In a large fleet, the search on the fleet page omits some hosts, and the page says how many."""
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]
@@ -64,7 +64,7 @@ def test_the_fleet_page_says_how_many_hosts_its_search_omits(monkeypatch):
 
 
 def test_the_table_of_resources_sold_twice_lists_every_host():
-    """Even for 800 hosts, the fleet page lists every host with resources that are in use but free in Placement."""
+    """Even for 800 hosts, the fleet page lists every host with resources sold twice: in use, but free in Placement."""
     facts = facts_of(fleet.documents(800))
     table = tables(fleet_page(facts))["sold-twice-hosts"]
     selling = {row.host for row in facts.view.rows if sold_twice_of(row)}
@@ -120,8 +120,8 @@ def test_the_fleet_page_lists_orphaned_providers_and_nodes():
     assert texts["compute node"][3:6] == [fleet.uid("orphan", 2), "24 VCPU, 128 GiB RAM, 800 GiB disk", "?"]
 
 
-def test_only_hosts_in_the_state_clean_are_calm():
-    """In a fleet of 100 reports, the page treats only the clean hosts as hosts that need no attention."""
+def test_only_clean_hosts_need_no_attention():
+    """Of 100 hosts, the fleet page treats only hosts in the state "clean" as hosts that need no attention."""
     facts = facts_of(fleet.documents(100))
     calm = [row for row in facts.view.rows if is_calm(row)]
     assert len(calm) == facts.view.counts[calm[0].condition]
@@ -206,7 +206,10 @@ def test_the_fleet_page_suggests_commands_for_each_finding_code():
 
 
 def test_a_host_that_heal_may_repair_comes_first():
-    """The fleet page suggests a host in role owner first: in role observer, `stocktake heal` repairs nothing."""
+    """For a repair, the fleet page suggests a host in role owner first.
+
+    `stocktake heal` repairs nothing in role observer.
+    """
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
     assert steps[0][2:4] == ["2", fleet.name(2)]
@@ -219,7 +222,7 @@ def test_a_host_that_heal_may_repair_comes_first():
 
 
 def test_the_fleet_page_blames_the_host_without_the_instance():
-    """If an instance has allocations on two hosts, the fleet page says that the instance's own host is not at fault."""
+    """If an instance has allocations on two hosts, the fleet page blames the host that does not have the instance."""
     pair = (fleet.report(40, fleet.spread(40, 41, "c")), fleet.report(41, fleet.spread(41, 40, "c")))
     steps, _ = steps_of(*pair)
     assert steps[0][1:4] == ["consumer-on-several-providers", "1", fleet.name(40)]
@@ -241,7 +244,7 @@ def test_the_fleet_page_blames_the_host_without_the_instance():
 
 
 def test_the_fleet_page_lists_findings_that_will_disappear_too():
-    """The fleet page says which findings disappear with the repair of another finding that caused them."""
+    """The fleet page says which findings will disappear once another finding, their origin, is repaired."""
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip

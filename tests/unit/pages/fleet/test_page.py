@@ -165,7 +165,7 @@ def test_a_pipe_or_folder_named_like_a_report_is_unreadable(tmp_path):
 
 
 def test_a_fleet_page_from_bus_messages_says_what_it_lacks():
-    """A fleet page made from messages on nova's message bus says that messages do not contain the consumers."""
+    """A fleet page made from messages on nova's message bus says that these messages contain no consumers."""
     view = fleet_hosts.view(
         fleet_hosts.cell(
             fleet_hosts.seen(fleet_hosts.broken("compute-1", "consumer-on-several-providers")),

@@ -88,7 +88,7 @@ def test_the_fleet_page_counts_every_host_in_exactly_one_state(made):
     assert facts.view.counts[Condition.NEVER] == 12 - len(made)
 
 
-def test_the_fleet_page_heading_counts_hosts_of_unknown_state():
+def test_the_heading_says_how_many_hosts_have_unknown_amounts():
     """The heading of the fleet page says for how many hosts and report files the amounts are unknown."""
     leaks = fleet.report(1, fleet.leaked(1))
     facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
@@ -149,7 +149,7 @@ def test_a_consumer_with_allocations_on_two_hosts_has_one_row():
 
 
 def test_an_overfull_host_does_not_reduce_the_free_sum():
-    """If Placement has allocated more of one host than exists, the other hosts' free amounts still count in full."""
+    """A host with 205 of 192 VCPU allocated does not reduce the sum of what is free on the other hosts."""
     over = fleet.report(1, *(fleet.leaked(1, number) for number in range(15)))
     (vcpu, *_) = class_sums(facts_of(over, fleet.report(2)).view.rows)
     used = [85 + 15 * 8, 86]
@@ -159,7 +159,7 @@ def test_an_overfull_host_does_not_reduce_the_free_sum():
 
 
 def test_the_fleet_page_adds_up_the_amounts_sold_twice():
-    """The fleet page adds up, over all hosts, the amounts that are in use but free in Placement."""
+    """The fleet page adds up, over all hosts, the amounts that are sold twice: in use, but free in Placement."""
     made = [fleet.report(1, fleet.missing(1)), fleet.report(2, fleet.stranger(2), ledger=fleet.strange_rows(2))]
     own: Counter[str] = Counter()
     for one in made:

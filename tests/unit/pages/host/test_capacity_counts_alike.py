@@ -42,7 +42,7 @@ def test_host_and_placement_agree_if_a_volume_is_reserved():
 
 
 def test_an_unreserved_volume_is_missing_in_placement():
-    """If a volume unknown to nova is not reserved in Placement, the host page shows more use on the host."""
+    """If a volume unknown to nova is not reserved, the host page shows more use for the host than for Placement."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 

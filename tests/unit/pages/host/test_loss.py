@@ -42,7 +42,6 @@ def offer(resource_class="VCPU", reserved=0, ratio=4.0, terms=()):
 
 
 def test_a_host_without_findings_has_nothing_wasted():
-    """A host without findings has nothing wasted, sold twice (used, but free in Placement) or unaccounted for."""
     losses = losses_of(CLEAN)
     assert (losses.sold_twice, losses.wasted) == (Loss(), Loss())
     assert losses.unaccounted == Loss(size_bytes=0)
@@ -78,14 +77,14 @@ def test_resources_without_an_allocation_are_sold_twice():
     ids=["none reserved", "half reserved", "all reserved", "more reserved"],
 )
 def test_unreserved_vcpus_of_an_unknown_guest_are_sold_twice(reserved: int, sold_twice: int):
-    """If a guest unknown to nova uses 8 VCPU and 4 are reserved in Placement, 4 VCPU count as sold twice."""
+    """A guest unknown to nova uses 8 VCPU, 4 of them reserved. Placement can give the other 4 to an instance."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(offer(reserved=reserved),))
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
 def test_memory_reserved_for_the_host_covers_no_unknown_guest():
-    """The memory of a guest unknown to nova counts as sold twice, even if reserved_host_memory_mb is as large."""
+    """Despite reserved_host_memory_mb, Placement can give the memory of a guest unknown to nova to an instance."""
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))
@@ -93,7 +92,7 @@ def test_memory_reserved_for_the_host_covers_no_unknown_guest():
 
 
 def test_unallocated_vcpus_of_an_unknown_guest_are_sold_twice():
-    """If a guest unknown to nova uses 8 VCPU and the agent has allocated 6 for it, 2 VCPU count as sold twice."""
+    """A guest unknown to nova uses 8 VCPU, 6 of them allocated. Placement can give the other 2 to an instance."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     own = row(own_consumer_uuid(HOST, Cause.FOREIGN_GUEST), recorded=6, consumer_kind="stocktake")
     report = dataclasses.replace(CLEAN, ledger=(guest, own), inventory=(offer(),))
@@ -139,7 +138,7 @@ def test_allocations_of_an_unknown_consumer_are_unaccounted_for():
 
 
 def test_losses_are_unknown_if_placement_was_not_read():
-    """If Placement was not read, the host page shows the amounts wasted, sold twice and unaccounted for as unknown."""
+    """If Placement was not read, the host page shows the wasted amounts and all other losses as unknown."""
     losses = losses_of(UNREAD)
     assert {loss.missing for loss in (losses.sold_twice, losses.wasted, losses.unaccounted)} == {("placement",)}
     assert not any(loss.is_none for loss in (losses.sold_twice, losses.wasted, losses.unaccounted))
@@ -154,6 +153,6 @@ def test_the_wasted_amount_is_known_if_lvm_was_not_read():
 
 
 def test_losses_are_unknown_if_no_source_was_read():
-    """If no source was read, the host page shows the amounts wasted, sold twice and unaccounted for as unknown."""
+    """If no source was read, the host page shows the wasted amounts and all other losses as unknown."""
     losses = losses_of(dead())
     assert not any(each.is_known for each in (losses.sold_twice, losses.wasted, losses.unaccounted))

@@ -255,7 +255,7 @@ def test_the_timeline_shows_changes_by_their_journal_id():
 
 
 def test_the_timeline_covers_30_days():
-    """The host page's time line covers the last 30 days. A finding that began earlier gets an arrow."""
+    """The host page's time line covers the last 30 days. A finding that was first seen earlier gets an arrow."""
     old = dataclasses.replace(SCREEN.findings[0], first_seen_at="2026-01-01T00:00:00Z")
     picture = timeline_picture([old], (), {}, NOW)
     assert scale_of([old.first_seen_at], NOW).end - scale_of([old.first_seen_at], NOW).start == datetime.timedelta(30)

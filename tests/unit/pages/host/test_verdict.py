@@ -24,7 +24,7 @@ def test_the_host_page_begins_with_a_summary():
 
 
 def test_the_figures_of_a_healthy_host_have_no_warning_colour():
-    """If nothing is wasted, sold twice or unaccounted for, the host page shows these figures in the normal colour."""
+    """If nothing of a host is wasted or lost, the main figures on the host page have the normal colour."""
     calm = dataclasses.replace(SCREEN, findings=(), ledger=())
     sentence, figures, free = blocks_of(calm)
     assert free.text.startswith("Free for the scheduler now: 192 VCPU, ")
@@ -40,7 +40,7 @@ def test_the_figures_of_a_healthy_host_have_no_warning_colour():
 
 
 def test_losses_are_question_marks_if_placement_was_not_read():
-    """If Placement was not read, the host page shows "?" as the amounts wasted, sold twice and unaccounted for."""
+    """If Placement was not read, the host page shows "?" for the wasted amounts and all other losses."""
     sentence, figures, free, note, _ = blocks_of(UNREAD)
     assert free.text == "What is free for the scheduler is not known, because placement was not read."
     assert isinstance(figures, Figures)
@@ -53,7 +53,7 @@ def test_losses_are_question_marks_if_placement_was_not_read():
 
 
 def test_losses_are_question_marks_if_no_source_was_read():
-    """If no source was read, the host page shows "?" as the amounts wasted, sold twice and unaccounted for."""
+    """If no source was read, the host page shows "?" for the wasted amounts and all other losses."""
     sentence, figures, _, *notes = blocks_of(dead())
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert len(notes) == 4
@@ -61,7 +61,7 @@ def test_losses_are_question_marks_if_no_source_was_read():
 
 
 def test_the_host_page_says_when_a_loss_was_first_seen():
-    """The host page shows when an audit first saw the amounts that are wasted or sold twice."""
+    """The host page shows when an audit first saw a loss, such as the wasted amounts."""
     _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)",)
