@@ -375,8 +375,11 @@ def test_the_agent_reserves_capacity_before_it_deletes_its_own_allocation(placem
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_the_agent_keeps_its_allocation_until_placement_accepts_the_inventory(placement, host, door, answer):
-    """In role companion, the agent allocated the use of guests unknown to nova; an owner reserves it instead."""
+def test_a_failed_inventory_write_keeps_the_agents_allocation(placement, host, door, answer):
+    """An agent changes from role companion to role owner, and Placement rejects the new inventory.
+
+    The agent keeps its allocation for guests unknown to nova until Placement accepts the inventory.
+    """
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)

@@ -23,7 +23,8 @@ def test_the_finding_names_the_device_spec_entry_and_the_number_of_pci_devices()
     assert "virsh -c qemu:///system nodedev-list --cap pci" in found.remedy
 
 
-def test_a_device_spec_entry_is_reported_if_earlier_entries_take_its_devices():
+def test_a_shadowed_device_spec_entry_is_reported():
+    """The agent reports a [pci] device_spec entry if earlier entries already match all of its devices."""
     chosen = pci_settings({"vendor_id": "8086"}, {"product_id": "1515"})
     (found,) = findings(world(*functions("0000:82:00.0", 12)), CODE, chosen)
     assert '{"product_id": "1515"}' in found.expected

@@ -53,7 +53,11 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen", "why", "remedy"), TOLD.values(), ids=TOLD.keys())
-def test_the_rival_writer_finding_names_the_other_writer_and_the_remedy(placement, nova, chosen, why, remedy):
+def test_a_rival_nova_compute_is_reported_with_a_remedy(placement, nova, chosen, why, remedy):
+    """If nova-compute is alive or made the root provider, the agent reports a finding with a remedy.
+
+    The agent does not write to Placement.
+    """
     world = snapshot(placement=placement, nova=nova)
     (found,) = findings(world, CODE, chosen)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)

@@ -76,5 +76,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_an_instance_disk_is_reported_only_if_it_is_certainly_orphaned(world):
+def test_only_certainly_orphaned_volumes_are_reported(world):
+    """A volume is reported only if libvirt, LVM and nova's database show that no instance needs the volume."""
     assert findings(world, CODE, lvm_settings()) == ()

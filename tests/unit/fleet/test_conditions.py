@@ -32,7 +32,8 @@ def test_findings_without_a_severity_make_the_host_condition_unrated(findings, c
     assert told_condition("findings", None, findings) is condition
 
 
-def test_a_host_that_never_reported_ranks_worst_and_a_clean_host_ranks_best():
+def test_a_host_that_never_reported_ranks_worst():
+    """The hosts of a fleet are ranked from worst to best: a host without any report is first, a clean host last."""
     ranked = [condition.value for condition in sorted(Condition, key=RANKS.__getitem__)]
     assert ranked == [
         "never", "silent", "crashed", "refused", "error", "unreadable", "partial", "unrated", "warning", "info",

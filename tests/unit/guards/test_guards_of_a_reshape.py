@@ -163,6 +163,7 @@ def refused_by(case: GuardedFinding) -> list[str]:
 
 
 def test_every_guard_accepts_a_correct_reshape():
+    """A guard is a rule that stops an unsafe repair. All guards let a correct reshape of providers go ahead."""
     assert refused_by(many(100, right())) == []
 
 

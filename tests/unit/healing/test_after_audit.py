@@ -33,6 +33,10 @@ def test_the_agent_reads_from_the_journal_which_repairs_were_undone(tmp_path):
     assert read(tmp_path / "none") == Undone()
 
 
-def test_an_unreadable_journal_is_reported_and_not_taken_for_an_empty_journal(tmp_path):
+def test_an_unreadable_journal_is_not_taken_for_empty(tmp_path):
+    """The agent's journal shows which repairs the operator undid.
+
+    If the journal cannot be read, the agent keeps the error message.
+    """
     (tmp_path / "journal.jsonl").mkdir()
     assert read(tmp_path).unread_because.startswith("journal: ")

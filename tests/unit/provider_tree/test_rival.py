@@ -141,7 +141,11 @@ def test_consecutive_audits_that_find_changes_by_another_writer_are_counted(befo
     assert judgement == written(strikes=after)
 
 
-def test_a_deleted_provider_does_not_count_as_a_change_by_another_writer():
+def test_a_deleted_provider_is_no_sign_of_another_writer():
+    """The agent counts how often another writer changes its provider.
+
+    If the provider is deleted, the count is dropped.
+    """
     assert judged(written(strikes=1), None, wanted()) is None
 
 

@@ -57,6 +57,7 @@ def test_the_line_about_nova_shows_no_heartbeat_age_if_the_age_is_unknown():
 
 
 def test_the_printed_audit_says_why_a_source_was_not_read():
+    """If nova's database was not asked because libvirt is unread, the printed audit shows this reason."""
     assert source(asked=False, not_asked_because="libvirt is unread") == "state not asked: libvirt is unread"
 
 

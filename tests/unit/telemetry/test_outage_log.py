@@ -212,7 +212,8 @@ def test_the_first_audit_is_logged_once_with_counts_of_its_findings():
     }  # fmt: skip
 
 
-def test_one_log_line_lists_all_writes_that_the_same_outage_prevents(day):
+def test_one_log_line_lists_all_writes_that_an_outage_stops(day):
+    """If libvirt cannot be read, one warning in the log lists all resource classes that the agent does not write."""
     (report,) = outage("libvirt", 1, 60.0)
     (line,) = of(day.audit(report), events.WRITE_HELD_BACK)
     assert (line.level, line.fields["what"]) == (logging.WARNING, "DISK_GB, MEMORY_MB, PCPU, VCPU")

@@ -42,8 +42,11 @@ def test_a_host_has_unrelated_time_offsets_for_two_different_salts():
     assert 800 < both < 1200
 
 
-def test_the_time_offset_uses_a_separator_between_host_name_and_salt():
-    """Without a separator these two pairs would be the same text and have the same offset."""
+def test_the_time_offset_separates_host_name_and_salt():
+    """A host's time offset is a hash of its name and a salt.
+
+    Host "bc" with salt "a" and host "c" with salt "ab" get different offsets.
+    """
     assert phase("bc", "a") != phase("c", "ab")
 
 

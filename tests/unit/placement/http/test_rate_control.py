@@ -145,8 +145,11 @@ def test_a_refused_connection_delays_the_next_read_by_at_most_1_s(failures, chan
 
 
 @given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=10))
-def test_the_pauses_after_several_writes_add_up_before_the_next_read(latencies):
-    """The pauses after writes add up, because writes do not wait between one another."""
+def test_the_pauses_after_several_writes_add_up(latencies):
+    """The agent pauses after a slow answer from Placement.
+
+    Writes do not wait, so the next read waits for the sum of the pauses, up to a maximum.
+    """
     pace, at, owed = replace(Pace(), best_s=0.0), 100.0, 0.0
     for latency_s in latencies:
         at += latency_s

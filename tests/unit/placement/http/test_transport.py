@@ -130,7 +130,11 @@ def test_reading_a_redirect_body_stops_early_if_the_body_is_invalid_gzip(session
     assert refused.wait(20)
 
 
-def test_the_innermost_of_several_nested_time_limits_applies():
+def test_an_inner_time_limit_replaces_the_outer_limit():
+    """A `with` block can limit the time of requests to Placement.
+
+    In nested blocks, only the innermost limit applies.
+    """
     assert not is_over()
     with within(None):
         assert not is_over()
