@@ -142,9 +142,9 @@ def test_consecutive_audits_that_find_changes_by_another_writer_are_counted(befo
 
 
 def test_a_deleted_provider_is_no_sign_of_another_writer():
-    """The agent counts how often another writer changes its provider.
+    """Only a change of the agent's inventory counts as a sign of another writer.
 
-    If the provider is deleted, the count is dropped.
+    The deletion of a provider does not.
     """
     assert judged(written(strikes=1), None, wanted()) is None
 
