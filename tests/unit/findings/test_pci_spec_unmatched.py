@@ -15,7 +15,8 @@ GPU = "0000:81:00.0"
 ABSENT = pci_settings({"vendor_id": "1234"})
 
 
-def test_the_finding_names_the_device_spec_entry_and_the_number_of_pci_devices():
+def test_an_unmatched_device_spec_entry_is_reported():
+    """If no PCI device matches an entry of [pci] device_spec, the finding shows the entry and the number of devices."""
     (found,) = findings(world(device(GPU), device("0000:82:00.0")), CODE, ABSENT)
     assert found.severity is Severity.WARNING
     assert found.expected == 'at least one device of this host matches [pci] device_spec = {"vendor_id": "1234"}'
@@ -35,7 +36,8 @@ def test_a_shadowed_device_spec_entry_is_reported():
     assert dict(found.facts)["devices_taken"] == 12
 
 
-def test_two_unmatched_entries_cause_two_findings_without_pci_in_placement():
+def test_two_equal_unmatched_entries_cause_two_findings():
+    """Two equal entries of [pci] device_spec match no device. The agent reports each entry with its own finding ID."""
     chosen = pci_settings({"vendor_id": "1234"}, {"vendor_id": "1234"}, report=False)
     first, second = findings(world(device(GPU)), CODE, chosen)
     assert first.id != second.id
@@ -51,5 +53,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_device_spec_entry_is_reported_if_it_may_match_a_device(facts, chosen):
+def test_a_possible_device_match_is_not_reported(facts, chosen):
+    """The agent does not report an entry of [pci] device_spec that matches a device or may match an unread device."""
     assert findings(facts, CODE, chosen) == ()

@@ -25,7 +25,8 @@ def listing(*names):
     return dataclasses.replace(world, storage=(*world.storage, good(PMEM, StorageFacts(pmem_namespaces=namespaces))))
 
 
-def test_the_finding_names_the_namespace_and_its_label():
+def test_a_missing_pmem_namespace_is_reported():
+    """If ndctl does not list a configured namespace, the finding shows the namespace and its label."""
     (found,) = findings(listing("ns_0", "ns_9"), CODE, LABELS)
     assert (found.severity, found.provider_uuid, found.subject) == (Severity.ERROR, ROOT_UUID, "ns_1")
     assert found.resource_class == "CUSTOM_PMEM_NAMESPACE_4GB"
@@ -54,6 +55,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_pmem_namespace_is_reported_only_if_it_is_configured_and_faulty(world, chosen):
-    """Faulty: the list of ndctl has no such namespace, or has it twice."""
+def test_a_valid_or_unread_pmem_namespace_is_not_reported(world, chosen):
+    """The agent reports no namespace that is present, not configured, or unknown because ndctl was not read."""
     assert findings(world, CODE, chosen) == ()

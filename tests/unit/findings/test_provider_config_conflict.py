@@ -11,7 +11,11 @@ BY_UUID = ProviderEntry(origin="a.yaml:4", uuid=ROOT_UUID, inventories=(inventor
 BY_NAME = ProviderEntry(origin="b.yaml:9", name=NODE, traits=frozenset({"CUSTOM_T"}))
 
 
-def test_s130_the_finding_names_both_files_with_line_numbers():
+def test_s130_a_provider_config_conflict_shows_both_files():
+    """Two provider.yaml entries mean one provider, by UUID and by name.
+
+    The finding shows both files and line numbers.
+    """
     (found,) = findings(snapshot(), CODE, settings(provider_entries=(BY_UUID, BY_NAME)))
     assert found.severity is Severity.ERROR
     assert found.provider_uuid == ROOT_UUID
@@ -22,6 +26,7 @@ def test_s130_the_finding_names_both_files_with_line_numbers():
     assert "SIGHUP" in found.remedy
 
 
-def test_a_provider_config_for_all_nodes_does_not_conflict_with_one_for_a_node():
+def test_a_general_provider_entry_causes_no_conflict():
+    """A provider.yaml entry for all compute nodes may stand beside an entry for one node."""
     every = ProviderEntry(origin="a.yaml:4", uuid=COMPUTE_NODE, inventories=(inventory("CUSTOM_A", 1),))
     assert findings(snapshot(), CODE, settings(provider_entries=(every, BY_NAME))) == ()

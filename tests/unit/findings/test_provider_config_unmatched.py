@@ -15,7 +15,8 @@ def named(name):
     )
 
 
-def test_s136_the_finding_names_the_file_and_the_provider():
+def test_s136_a_config_entry_for_no_provider_is_reported():
+    """If a provider.yaml entry is for a provider that does not exist, the finding shows the file and the provider."""
     (found,) = findings(snapshot(), CODE, named("nobody"))
     assert found.severity is Severity.WARNING
     assert found.actual == (
@@ -24,5 +25,6 @@ def test_s136_the_finding_names_the_file_and_the_provider():
     )
 
 
-def test_a_provider_config_entry_for_an_existing_provider_causes_no_finding():
+def test_an_entry_for_an_existing_provider_is_not_reported():
+    """The agent reports no provider.yaml entry for a provider that exists."""
     assert findings(snapshot(), CODE, named(NODE)) == ()

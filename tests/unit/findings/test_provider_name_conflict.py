@@ -11,7 +11,8 @@ HOLDER = root(uuid=uuid("other"))
 WORLD = snapshot(placement=view(providers=(), name_holder=HOLDER))
 
 
-def test_s139_the_finding_names_the_uuids_of_this_host_and_the_other_provider():
+def test_s139_a_provider_name_conflict_is_reported():
+    """If another provider in Placement has this node's name, the finding shows its UUID and the UUID of this host."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("other"), None, None)
     assert found.expected == f"provider {NODE} has the uuid of this host, {ROOT_UUID}"
@@ -20,14 +21,16 @@ def test_s139_the_finding_names_the_uuids_of_this_host_and_the_other_provider():
     assert "compute_id" in found.remedy
 
 
-def test_s139_a_name_conflict_stops_every_write():
+def test_s139_a_provider_name_conflict_stops_every_write():
+    """The agent writes nothing to Placement if another provider already has this node's name."""
     plan = decided(WORLD).plan
     assert plan.writes == ()
     why = f"provider {uuid('other')} already has the name {NODE}, and Placement allows each name only once"
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="everything", why=why),)
 
 
-def test_a_provider_name_is_reported_only_if_another_provider_has_it():
+def test_a_free_provider_name_is_not_reported():
+    """If no provider in Placement has this node's name, the agent reports no conflict and writes to Placement."""
     free = snapshot(placement=view(providers=()))
     assert findings(free, CODE) == ()
     assert decided(free).plan.writes != ()

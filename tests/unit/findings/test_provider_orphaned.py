@@ -28,7 +28,8 @@ def world_of(*trees, nodes=ROWS, **changes):
 
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.CONDUCTOR])
-def test_s158_the_finding_names_the_provider_and_its_allocations(kind):
+def test_s158_an_orphaned_provider_is_reported(kind):
+    """The finding shows a former node's provider that remains in Placement, and its allocations."""
     (found,) = findings(world_of(tree(OLD, HELD), kind=kind), CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (OLD.uuid, "old-name", Severity.WARNING)
     assert found.expected == (
@@ -45,7 +46,8 @@ def test_s158_the_finding_names_the_provider_and_its_allocations(kind):
     assert not found.rests_on_recorded
 
 
-def test_an_orphaned_provider_is_reported_after_the_agent_deleted_its_node_row():
+def test_a_provider_without_a_known_node_row_is_reported():
+    """nova's database no longer has the compute node, and the agent remembers its provider, so the agent reports it."""
     world = world_of(tree(OLD, HELD), nodes=(node(),))
     assert findings(world, CODE) == ()
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
@@ -53,8 +55,8 @@ def test_an_orphaned_provider_is_reported_after_the_agent_deleted_its_node_row()
 
 
 @pytest.mark.parametrize("held", [(), (HELD,)], ids=["empty", "with allocations"])
-def test_an_orphaned_provider_is_not_reported_if_nova_could_not_be_read(held):
-    """Without the state the agent cannot know whether the record is gone or belongs to another host."""
+def test_no_orphaned_provider_is_reported_without_nova_data(held):
+    """If nova's database could not be read, the agent does not know which providers are orphaned and reports none."""
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
     there = view(provider=root(), orphans=(tree(OLD, *held),))
     unread = snapshot(libvirt=about(), placement=there, lost=(STATE,))
@@ -71,6 +73,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_an_orphaned_provider_is_not_reported_if_it_has_no_allocations(world):
-    """Nor is it reported if it is missing in Placement, was not read, or still has a compute node record."""
+def test_an_empty_orphaned_provider_is_not_reported(world):
+    """The agent also does not report a provider that is missing in Placement, not read, or not known to be orphaned."""
     assert findings(world, CODE) == ()
