@@ -75,7 +75,8 @@ JUST_SEEN = {
 
 
 @pytest.mark.parametrize(("placement", "why", "remedy"), JUST_SEEN.values(), ids=JUST_SEEN.keys())
-def test_a_nova_compute_that_was_seen_recently_stops_every_write(placement, why, remedy):
+def test_a_recently_seen_nova_compute_stops_every_write(placement, why, remedy):
+    """The agent writes nothing to Placement and reports a finding if nova-compute was seen a short time ago."""
     decision = decided(snapshot(placement=placement, nova=DEAD), settings(takeover=True), silent_for_s=50)
     (found,) = [finding for finding in decision.findings if finding.code == CODE]
     assert why in found.actual
@@ -83,7 +84,8 @@ def test_a_nova_compute_that_was_seen_recently_stops_every_write(placement, why,
     assert decision.plan.writes == ()
 
 
-def test_an_overwritten_inventory_is_reported_with_its_old_and_new_values():
+def test_an_overwritten_inventory_is_reported():
+    """If another writer changes an inventory in two audits in a row, the finding shows the old and the new values."""
     mine, theirs = inventory("MEMORY_MB", 512), inventory("MEMORY_MB", 99)
     written = WrittenProvider(provider_uuid=ROOT_UUID, inventories=(mine,), strikes=1)
     decision = decided(snapshot(placement=view(provider=root(theirs))), written=written)
@@ -102,13 +104,14 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_agent_updates_a_provider_that_has_no_other_active_writer(placement, nova, chosen):
+def test_the_agent_writes_if_no_other_writer_is_active(placement, nova, chosen):
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()
 
 
-def test_the_agent_writes_nothing_if_it_cannot_see_whether_nova_compute_runs():
+def test_an_unread_nova_database_stops_a_takeover():
+    """The agent writes nothing to Placement if nova's database cannot show whether nova-compute still runs."""
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
     assert "nova-compute of this host is alive: nova's database could not be read" in found.actual
@@ -116,7 +119,8 @@ def test_the_agent_writes_nothing_if_it_cannot_see_whether_nova_compute_runs():
     assert decided(world, settings(takeover=True)).plan.writes == ()
 
 
-def test_an_agent_that_only_observes_does_not_report_nova_compute_as_a_rival():
+def test_an_observer_reports_no_rival_nova_compute():
+    """An agent with [agent] role = observer only reads, so a running nova-compute is no rival."""
     world, observer = snapshot(placement=NOVAS, nova=ALIVE), settings(role=Role.OBSERVER)
     assert findings(world, CODE, observer) == ()
     plan = decided(world, observer).plan
@@ -124,5 +128,6 @@ def test_an_agent_that_only_observes_does_not_report_nova_compute_as_a_rival():
     assert "is alive" in plan.held_back[0].why
 
 
-def test_no_other_writer_is_reported_while_placement_cannot_be_read():
+def test_no_rival_writer_is_reported_without_placement():
+    """If Placement could not be read, the agent reports no other writer of the root provider."""
     assert findings(without(snapshot(placement=NOVAS, nova=ALIVE), PLACEMENT), CODE) == ()

@@ -24,7 +24,8 @@ def world():
     )
 
 
-def test_the_finding_names_the_stale_source_and_the_consequence(world):
+def test_outdated_nova_data_is_reported(world):
+    """If the newest heartbeat in nova's database is too old, the finding says this and shows the consequence."""
     (found,) = findings(world, CODE)
     assert found.severity is Severity.ERROR
     assert found.actual == (
@@ -33,16 +34,18 @@ def test_the_finding_names_the_stale_source_and_the_consequence(world):
     assert "replica" in found.remedy
 
 
-def test_a_stale_source_is_not_also_reported_as_unavailable(world):
+def test_outdated_nova_data_is_not_called_unavailable(world):
     assert findings(world, "source-unavailable") == ()
 
 
-def test_a_stale_source_causes_no_other_finding(world):
+def test_outdated_nova_data_causes_one_finding_code(world):
+    """If nova's data is outdated, the agent reports source-stale and no other finding code."""
     codes = {finding.code for finding in decided(world).findings}
     assert codes == {CODE}
 
 
-def test_inventories_are_written_even_if_the_data_from_nova_is_old(world):
+def test_inventories_are_written_despite_outdated_nova_data(world):
+    """The agent creates the provider in Placement and writes its inventories, even if nova's data is outdated."""
     empty = dataclasses.replace(world, placement=dataclasses.replace(world.placement, value=view(providers=())))
     assert [type(write).__name__ for write in decided(empty, settings()).plan.writes][:2] == [
         "CreateProvider",

@@ -32,7 +32,8 @@ BOTH = view(allocations(I1, VCPU=9), allocations(uuid("i2"), VCPU=1, MEMORY_MB=1
 WORLD = snapshot(nova=BROKEN, libvirt=host(domain("i2")), placement=BOTH)
 
 
-def test_an_unreadable_nova_row_is_reported_with_its_consumer():
+def test_an_unreadable_nova_row_is_reported():
+    """If an instance has no flavor in nova's database, the finding shows the problem and the instance's UUID."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.subject) == (ROOT_UUID, I1, PROBLEM)
     assert found.actual == f"{PROBLEM}; the agent draws no conclusion about the instance that this row belongs to"
@@ -45,8 +46,8 @@ def test_an_invalid_nova_row_affects_only_its_own_instance():
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 
 
-def test_the_ledger_marks_a_migration_with_an_unreadable_row_as_unknown():
-    """The consumer has a row, and that is all the agent can know."""
+def test_a_migration_with_an_unreadable_row_is_unknown():
+    """If nova's row of a migration cannot be read, the agent marks the migration's allocations as unknown."""
     whose = uuid("migration-1")
     text = f"migrations id 1 uuid {whose!r}: status is NULL"
     world = snapshot(
@@ -58,11 +59,12 @@ def test_the_ledger_marks_a_migration_with_an_unreadable_row_as_unknown():
     assert found.consumer_uuid is None
 
 
-def test_each_unreadable_row_has_its_own_finding():
+def test_each_unreadable_nova_row_has_its_own_finding():
     found = findings(snapshot(nova=state(unreadable=("services id 1: x", "migrations id 2: y"))), CODE)
     assert len({f.id for f in found}) == 2
 
 
 @pytest.mark.parametrize("world", [snapshot(**settled_world()), without(WORLD, STATE)], ids=["all read", "not read"])
-def test_no_nova_row_is_reported_if_all_rows_are_valid_or_none_could_be_read(world):
+def test_no_nova_row_is_reported_without_a_bad_row(world):
+    """The agent reports no row if all rows of nova's database are valid, or if the database was not read."""
     assert findings(world, CODE) == ()
