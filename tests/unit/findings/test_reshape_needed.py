@@ -16,7 +16,8 @@ VGPU = standing(
 )
 
 
-def test_s106_the_reshape_finding_names_the_consumers_and_child_providers():
+def test_s106_vgpus_on_the_root_provider_are_reported():
+    """The finding shows the consumers of VGPU on the root provider and the child providers that offer VGPU."""
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU), "reshape-needed", ONE_TYPE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "VGPU")
     assert found.expected == (
@@ -44,7 +45,8 @@ def test_s107_a_memory_encryption_context_on_the_root_provider_is_reported():
     assert "VGPU" not in found.remedy
 
 
-def test_the_reshape_finding_calls_child_providers_unknown_if_libvirt_is_down():
+def test_the_child_providers_are_unknown_without_libvirt():
+    """If VGPU must move to child providers and libvirt is down, the finding says that they are unknown."""
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
     assert found.expected.endswith("the child providers are unknown, because this host does not offer the class now")
 
@@ -64,7 +66,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_reshape_is_reported_if_no_enabled_vgpu_is_allocated_on_the_root(world, chosen):
+def test_vgpus_that_need_not_move_are_not_reported(world, chosen):
+    """The agent reports no VGPU if its allocation is on a child provider or if Placement was not read."""
     assert findings(world, "reshape-needed", chosen) == ()
 
 

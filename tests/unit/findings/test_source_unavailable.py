@@ -80,7 +80,8 @@ def losing(source, **changes):
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), CONSEQUENCE.values(), ids=CONSEQUENCE.keys())
-def test_the_finding_about_an_unavailable_source_names_error_and_consequence(source, chosen, consequence):
+def test_a_failed_source_is_reported_with_the_consequence(source, chosen, consequence):
+    """If the agent cannot read a source, the finding shows the error and what the agent therefore does not do."""
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
     assert found.actual == f"{source}: no answer within 5 s; {consequence}"
@@ -90,13 +91,15 @@ def test_the_finding_about_an_unavailable_source_names_error_and_consequence(sou
     assert "tries again at the next audit" in found.remedy
 
 
-def test_the_finding_about_a_placement_outage_lists_resources_not_updated():
+def test_a_placement_outage_shows_the_kept_classes():
+    """If Placement cannot be read, the finding shows that nothing is written and which resource classes stay."""
     (found,) = findings(losing(PLACEMENT), CODE)
     assert dict(found.facts) == {"frozen": "nothing is written; DISK_GB, MEMORY_MB, VCPU stay"}
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), list(CONSEQUENCE.values())[1:], ids=list(CONSEQUENCE)[1:])
-def test_the_log_line_about_an_unavailable_source_states_the_consequence(source, chosen, consequence):
+def test_a_failed_source_has_the_consequence_as_a_fact(source, chosen, consequence):
+    """If a source other than Placement cannot be read, the finding's fact "frozen" contains the consequence."""
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert dict(found.facts) == {"frozen": consequence}
 
@@ -113,7 +116,8 @@ READ_AS = {IMAGE_CACHE: IMAGES}
 
 
 @pytest.mark.parametrize("chosen", CHOICES.values(), ids=CHOICES.keys())
-def test_the_finding_about_an_unavailable_source_lists_resources_not_updated(chosen):
+def test_a_failed_source_lists_all_resources_not_updated(chosen):
+    """If a source cannot be read, the finding lists every resource that the agent therefore does not update."""
     needed = {source for resource in RESOURCES for source in resource.needs(chosen) | resource.reserve_needs(chosen)}
     needed |= {source for family in FAMILIES if family.is_configured(chosen) for source in family.needs(chosen)}
     for source in sorted({READ_AS.get(source, source) for source in needed}):
@@ -127,7 +131,8 @@ def test_the_finding_about_an_unavailable_source_lists_resources_not_updated(cho
         assert [name for name in frozen if name not in told] == [], source
 
 
-def test_the_finding_names_the_child_providers_that_are_not_updated():
+def test_a_libvirt_outage_lists_the_kept_child_providers():
+    """If libvirt cannot be read, the finding shows which child providers in Placement stay as they are."""
     standing_child = standing(child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16)))
     (found,) = findings(losing(LIBVIRT, placement=standing_child), CODE)
     assert f"{LIBVIRTS}, memory-encryption providers stay as they are" in found.actual
@@ -141,6 +146,7 @@ def test_each_source_that_could_not_be_read_has_its_own_finding():
 
 
 def test_a_domain_that_cannot_be_parsed_is_reported():
+    """If libvirt's data about a guest is invalid, the finding shows the guest, the reason and the consequence."""
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="<vcpu> is missing")
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
@@ -149,7 +155,7 @@ def test_a_domain_that_cannot_be_parsed_is_reported():
     )
 
 
-def test_an_unreadable_row_of_nova_is_not_reported_as_an_unavailable_source():
+def test_one_unreadable_nova_row_is_no_unavailable_source():
     assert findings(snapshot(nova=state(unreadable=("instance 7: flavor is NULL",))), CODE) == ()
 
 
@@ -159,7 +165,8 @@ def _with_images(**facts):
 
 
 @pytest.mark.parametrize("reserves", [True, False])
-def test_an_image_folder_that_could_not_be_read_is_reported(reserves):
+def test_an_unreadable_image_folder_is_reported(reserves):
+    """If an image folder cannot be read, the finding shows its path, the error and the consequence."""
     stale = _with_images(unread=((f"{INSTANCES}/_base", "ESTALE: Stale file handle"),))
     (found,) = findings(stale, CODE, settings(reserve_image_cache=reserves))
     kept = "the agent does not lower the reserved amount of DISK_GB; " if reserves else ""
@@ -167,16 +174,19 @@ def test_an_image_folder_that_could_not_be_read_is_reported(reserves):
     assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {end}"
 
 
-def test_a_missing_image_folder_is_reported_only_if_the_image_cache_is_reserved():
+def test_a_missing_image_folder_may_be_reported():
+    """The agent reports a missing image folder only if the agent reserves the image cache in DISK_GB."""
     (found,) = findings(_with_images(), CODE, settings(reserve_image_cache=True))
     assert found.actual.startswith(f"images: {INSTANCES}: there is no such folder; ")
     assert findings(_with_images(), CODE, settings()) == ()
 
 
-def test_no_source_is_reported_as_unavailable_if_every_source_was_read():
+def test_no_source_is_unavailable_after_a_full_audit():
+    """If every source was read, the agent reports no source as unavailable."""
     assert findings(snapshot(**settled_world()), CODE) == ()
 
 
-def test_an_unavailable_source_keeps_its_finding_id_if_the_error_changes():
+def test_a_new_error_of_a_source_keeps_the_finding_id():
+    """If a source fails again with a different error, the finding keeps its ID."""
     first, second = (findings(snapshot(lost=[LVM]), CODE)[0] for _ in range(2))
     assert dataclasses.replace(first, actual="lvm: something else").id == second.id

@@ -47,7 +47,8 @@ def test_the_finding_describes_the_old_and_the_new_disk_store():
     assert (facts["size_bytes_before"], facts["size_bytes"], facts["missing_disks"]) == (300 * GIB, 251 * GIB, 0)
 
 
-def test_disk_gb_is_not_updated_after_the_storage_of_guest_disks_has_changed():
+def test_a_changed_disk_store_stops_updates_of_disk_gb():
+    """If the guests' disk storage is not the same as before, the agent keeps DISK_GB in Placement unchanged."""
     decision = decided(LOST)
     assert [i for i in decision.tree.root.inventories if i.resource_class == "DISK_GB"] == []
     (held,) = [h for h in decision.plan.held_back if h.what == "DISK_GB"]
@@ -64,7 +65,8 @@ def test_a_missing_guest_disk_is_reported_if_no_earlier_disk_store_is_saved():
     assert dict(found.facts)["first_missing_disk"] == DISK
 
 
-def test_a_volume_group_whose_uuid_differs_from_the_saved_uuid_is_reported():
+def test_a_new_uuid_of_a_volume_group_is_reported():
+    """If the LVM volume group has another UUID than before, the finding shows the old and the new UUID."""
     world = dataclasses.replace(snapshot(lvm=group(20)), store=vg_mark(20, uuid="older"))
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.subject, found.resource_class) == ("vg0", "DISK_GB")
@@ -88,5 +90,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_changed_disk_store_is_reported_only_if_the_change_is_certain(world, chosen):
+def test_an_uncertain_change_of_a_disk_store_is_not_reported(world, chosen):
+    """The agent reports no change if the storage is the same, was not read, or does not count for DISK_GB."""
     assert findings(world, CODE, chosen) == ()
