@@ -12,7 +12,8 @@ from tests.rigs.thin_pools import pool_world
 CODE = "thin-pool-overcommitted"
 
 
-def test_an_overcommitted_pool_is_reported_with_pool_size_and_total_volume_size() -> None:
+def test_an_overcommitted_thin_pool_is_reported() -> None:
+    """If the volumes of an LVM thin pool may outgrow it, the finding shows the sizes of the pool and the volumes."""
     (found,) = findings(pool_world(40, 30), CODE, lvm_settings())
     assert (found.subject, found.resource_class, found.severity) == ("vg0/tpool", "DISK_GB", Severity.WARNING)
     assert found.expected == (
@@ -28,11 +29,12 @@ def test_an_overcommitted_pool_is_reported_with_pool_size_and_total_volume_size(
     [pool_world(40, 20), pool_world(50), pool_world(), without(pool_world(40, 30), LVM)],
     ids=["just fits with what is free", "fits", "empty", "lvm not read"],
 )
-def test_only_a_thin_pool_that_is_known_to_be_overcommitted_is_reported(quiet: Snapshot) -> None:
-    """The agent reports no pool if the volumes fit or if LVM could not be read."""
+def test_a_thin_pool_with_enough_space_is_not_reported(quiet: Snapshot) -> None:
+    """The agent reports no LVM thin pool if its volumes fit or if LVM could not be read."""
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_a_thin_pool_finding_has_no_class_if_disk_gb_is_stored_elsewhere() -> None:
+def test_a_pool_without_guest_disks_has_no_resource_class() -> None:
+    """If DISK_GB does not count LVM, the finding about an LVM thin pool contains no resource class."""
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

@@ -15,8 +15,8 @@ def told(*unlisted: UnlistedUsage):
     return list(findings(snapshot(placement=view(HELD, unlisted=unlisted)), CODE))
 
 
-def test_the_finding_says_how_much_usage_belongs_to_no_listed_consumer():
-    """It also gives the command that repairs it."""
+def test_usage_without_a_listed_consumer_is_reported():
+    """If Placement's usage exceeds its listed allocations, the finding shows by how much and how to repair it."""
     (found,) = told(HIDDEN)
     assert (found.provider_uuid, found.resource_class, found.severity) == (ROOT_UUID, "VCPU", Severity.WARNING)
     assert dict(found.facts) == {"used": 6, "listed": 2, "unlisted": 4}
@@ -29,11 +29,13 @@ def test_the_finding_says_how_much_usage_belongs_to_no_listed_consumer():
     assert found.rests_on_recorded
 
 
-def test_usage_is_reported_only_if_it_exceeds_the_sum_of_allocations():
+def test_no_usage_is_reported_if_all_is_listed():
+    """If the allocations that Placement lists add up to its usage, the agent reports nothing."""
     assert told() == []
 
 
-def test_unlisted_usage_is_the_usage_minus_the_allocations_in_placement():
+def test_unlisted_usage_is_the_usage_minus_allocations():
+    """For each resource class, the agent subtracts the allocations that Placement lists from Placement's usage."""
     held = HELD + allocations(uuid("i2"), VCPU=8)
     assert list(difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 2)), held)) == []
     (more,) = difference(ROOT_UUID, (("DISK_GB", 5), ("VCPU", 14)), held)

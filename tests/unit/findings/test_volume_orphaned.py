@@ -41,7 +41,8 @@ TOLD = {
 
 
 @pytest.mark.parametrize("world", TOLD.values(), ids=TOLD.keys())
-def test_the_orphaned_volume_finding_names_the_instance_and_the_size(world):
+def test_an_orphaned_volume_is_reported(world):
+    """The finding shows an LVM volume, its size, and its instance, which is no longer on this host."""
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "DISK_GB")
     assert found.subject == f"vg0/{I1}_disk"
@@ -77,5 +78,5 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_only_certainly_orphaned_volumes_are_reported(world):
-    """A volume is reported only if libvirt, LVM and nova's database show that no instance needs the volume."""
+    """The agent reports no LVM volume that an instance may still need, or if LVM, nova or libvirt was not read."""
     assert findings(world, CODE, lvm_settings()) == ()
