@@ -17,7 +17,8 @@ CODE = "thin-pool-filling"
     ("percent", "severity"),
     [(80.0, Severity.WARNING), (94.99, Severity.WARNING), (95.0, Severity.ERROR), (100.0, Severity.ERROR)],
 )
-def test_the_severity_is_warning_from_80_percent_and_error_from_95_percent(percent: float, severity: Severity) -> None:
+def test_a_thin_pool_is_a_warning_at_80_an_error_at_95(percent: float, severity: Severity) -> None:
+    """If an LVM thin pool is 80 percent full, the finding is a warning; from 95 percent on, it is an error."""
     for part, size_bytes in (("data", 50 * GIB), ("metadata", GIB)):
         (found,) = findings(pool_world(10, **{part: percent}), CODE, lvm_settings())
         assert (found.subject, found.severity) == (f"vg0/tpool {part}", severity)
@@ -25,8 +26,8 @@ def test_the_severity_is_warning_from_80_percent_and_error_from_95_percent(perce
         assert found.resource_class == "DISK_GB"
 
 
-def test_the_fill_level_does_not_change_the_id_or_the_text_of_the_finding() -> None:
-    """If the text changed at 85 %, or at the error's 95 %, the finding would be new each time and never confirmed."""
+def test_a_fuller_thin_pool_keeps_its_finding() -> None:
+    """The finding about an LVM thin pool keeps its ID and text from 80 to 100 percent, so that it can be confirmed."""
     worlds = [pool_world(10, data=percent) for percent in (80.0, 84.99, 85.01, 94.99, 95.01, 100.0)]
     found = [findings(world, CODE, lvm_settings())[0] for world in worlds]
     assert len({(one.id, one.actual, evidence_digest(one)) for one in found}) == 1
@@ -41,5 +42,6 @@ def test_data_and_metadata_of_a_pool_have_separate_findings() -> None:
 
 
 @pytest.mark.parametrize("percent", [None, 0.0, 79.99])
-def test_a_fill_level_that_is_unknown_or_below_80_percent_is_not_reported(percent: float | None) -> None:
+def test_a_thin_pool_below_80_percent_is_not_reported(percent: float | None) -> None:
+    """The agent reports no LVM thin pool that is less than 80 percent full or has an unknown fill level."""
     assert findings(pool_world(10, data=percent, metadata=percent), CODE, lvm_settings()) == ()

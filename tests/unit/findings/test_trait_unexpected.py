@@ -46,8 +46,8 @@ def cleared(*traits):
     return WrittenProvider(provider_uuid=ROOT_UUID, inventories=(), cleared=frozenset(traits))
 
 
-def test_a_trait_that_returns_after_the_agent_removed_it_is_reported():
-    """The agent replaces nova-compute, so it may remove traits."""
+def test_a_removed_trait_that_returns_is_reported():
+    """If Placement shows a trait again after the agent removed this trait, the agent reports a warning."""
     trait = some_unwanted()
     (found,) = found_in(world(trait), written=cleared(trait))
     assert (found.provider_uuid, found.subject) == (ROOT_UUID, trait)
@@ -80,7 +80,8 @@ def test_a_trait_that_the_agent_does_not_manage_is_never_reported(trait):
         assert found_in(world(trait), role, cleared(trait)) == []
 
 
-def test_no_unexpected_trait_is_reported_if_none_exists_or_none_was_read():
+def test_no_unexpected_trait_is_reported_without_one():
+    """The agent reports no unexpected trait if the provider has none or Placement could not be read."""
     trait = some_unwanted()
     assert found_in(without(world(trait), PLACEMENT), Role.OBSERVER) == []
     assert found_in(dataclasses.replace(world()), Role.OBSERVER) == []

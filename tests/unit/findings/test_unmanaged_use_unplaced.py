@@ -42,7 +42,8 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
     return snapshot(placement=placement, libvirt=libvirt or host(BIG), lvm=lvm or group(20))
 
 
-def test_the_finding_says_how_much_could_not_be_allocated_and_why():
+def test_use_that_cannot_be_allocated_is_reported():
+    """If guests unknown to nova use more than max_unit, the finding shows how much the agent could not allocate."""
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
     assert found.expected == "Stocktake has allocated all 6 VCPU in use by guests and volumes that nova does not know"
@@ -65,7 +66,8 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_resources_used_outside_nova_are_reported_if_they_cannot_be_allocated(there, expected):
+def test_each_class_that_cannot_be_allocated_is_reported(there, expected):
+    """If the agent cannot allocate what unknown guests or volumes use, the finding shows the class and the amount."""
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 
@@ -88,12 +90,14 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_there_is_no_finding_if_the_agent_has_nothing_left_to_allocate(there, chosen):
+def test_nothing_left_to_allocate_causes_no_finding(there, chosen):
+    """If the agent has allocated all use unknown to nova, or need not allocate any, it reports nothing."""
     assert findings(there, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize("lost", [LIBVIRT, STATE, PLACEMENT, LVM])
-def test_no_finding_names_a_resource_class_if_its_data_sources_were_not_read(lost):
+def test_no_class_is_reported_without_its_sources(lost):
+    """The agent reports resources that it could not allocate only for classes with all sources read."""
     there = without(world(lvm=group(2, volume("v", 40))), lost)
     classes = {f.resource_class for f in findings(there, CODE, BESIDE)}
     assert "DISK_GB" not in classes

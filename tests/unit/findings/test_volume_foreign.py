@@ -35,7 +35,8 @@ WORLD = snapshot(lvm=group(20, BY_HAND))
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
-def test_the_finding_names_the_volume_and_its_exact_size(world):
+def test_an_unknown_volume_is_reported_with_its_size(world):
+    """If an LVM volume belongs to no instance and no known service, the finding shows its name and exact size."""
     (found,) = findings(world, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0/by-hand"
@@ -66,8 +67,8 @@ def test_the_finding_names_the_volume_and_its_exact_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_policy_for_foreign_volumes_decides_whether_their_size_is_reserved(policy, told, reserved):
-    """The option ``foreign_volumes`` also decides if they are reported."""
+def test_the_policy_for_unknown_volumes_is_followed(policy, told, reserved):
+    """[lvm] foreign_volumes decides if the agent reports LVM volumes without an instance and reserves their size."""
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
@@ -77,8 +78,8 @@ def test_the_policy_for_foreign_volumes_decides_whether_their_size_is_reserved(p
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_no_reservation_is_suggested_if_foreign_volumes_are_only_reported():
-    """The option ``foreign_volumes`` is ``report``."""
+def test_a_volume_that_is_only_reported_is_not_reserved():
+    """With [lvm] foreign_volumes = report, the finding about an unknown volume does not mention a reservation."""
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -89,8 +90,8 @@ def test_no_reservation_is_suggested_if_foreign_volumes_are_only_reported():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_a_volume_outside_the_guest_disk_store_does_not_increase_reserved_disk(chosen):
-    """It is reported, as its volume group is not the storage of DISK_GB."""
+def test_a_volume_outside_disk_gb_is_not_reserved(chosen):
+    """The agent reports an unknown LVM volume that DISK_GB does not count, and reserves nothing for this volume."""
     groups = StorageFacts(
         groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)
     )
@@ -122,19 +123,21 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_volume_is_reported_only_if_it_takes_space_and_has_no_owner(world):
+def test_a_volume_with_a_possible_owner_is_not_reported(world):
+    """The agent reports no LVM volume as unknown if it may have an owner, takes no space, or was not read."""
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_a_volume_with_an_unrecognised_name_is_reported_even_without_nova_data():
+def test_an_unknown_volume_is_reported_without_nova():
+    """The agent reports an LVM volume with an unknown name even if nova's database could not be read."""
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1
 
 
 @pytest.mark.parametrize(
     ("accepted", "told"), [(("vg0/by-hand",), 0), (("vg0/by-*",), 0), (("vg1/by-hand", "by-hand"), 1)]
 )
-def test_an_accepted_volume_stays_reserved_but_is_not_reported(accepted, told):
-    """The option ``accepted_volumes`` has the volume's name or a pattern that matches it."""
+def test_an_accepted_volume_is_reserved_and_not_reported(accepted, told):
+    """If [lvm] accepted_volumes contains a volume's full name or a pattern for it, the agent only reserves its size."""
     chosen = lvm_settings(accepted_volumes=accepted)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == 3

@@ -28,8 +28,8 @@ EMPTY = snapshot(lvm=StorageFacts())
 BROKEN = dataclasses.replace(group(20).groups[0], missing_pvs=2)
 
 
-def test_the_finding_names_the_missing_volume_group_and_the_option_to_check():
-    """The option is `[lvm] volume_groups`."""
+def test_a_missing_volume_group_is_reported():
+    """If a configured volume group is missing, the finding shows its name and the option [lvm] volume_groups."""
     (found,) = findings(EMPTY, CODE, lvm_settings())
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "DISK_GB")
     assert found.subject == "vg0"
@@ -40,7 +40,8 @@ def test_the_finding_names_the_missing_volume_group_and_the_option_to_check():
     assert [remedy.command for remedy in found.remedies] == ["vgs", "pvs", None]
 
 
-def test_a_missing_volume_group_does_not_change_the_disk_gb_inventory():
+def test_a_missing_volume_group_leaves_disk_gb_unchanged():
+    """If lvm2 does not show the configured volume group, the agent keeps the inventory of DISK_GB in Placement."""
     held = root(inventory("DISK_GB", 20, reserved=3))
     world = snapshot(lvm=StorageFacts(), placement=view(provider=held))
     plan = decided(world, lvm_settings()).plan
@@ -55,7 +56,8 @@ def test_a_volume_group_that_lacks_physical_volumes_is_reported():
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_the_finding_has_no_resource_class_if_disk_gb_does_not_use_the_group():
+def test_a_group_outside_disk_gb_has_no_resource_class():
+    """If DISK_GB does not use a missing volume group, the finding about the group has no resource class."""
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 
@@ -69,5 +71,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_a_volume_group_is_reported_only_if_it_is_configured_and_unusable(world, chosen):
+def test_a_volume_group_without_a_problem_is_not_reported(world, chosen):
+    """The agent reports no LVM volume group that is present, not configured, or not read."""
     assert findings(world, CODE, chosen) == ()

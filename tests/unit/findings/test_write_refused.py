@@ -42,7 +42,8 @@ def test_accepted_writes_cause_no_finding():
     assert told() == []
 
 
-def test_the_finding_names_the_refused_write_and_the_error_of_placement():
+def test_a_refused_write_is_reported_with_the_error():
+    """If Placement rejects a new provider, the finding shows the provider, the HTTP status and Placement's error."""
     (found,) = told(refused(CREATE, DuplicateName, 409))
     assert found.severity is Severity.ERROR
     assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")
@@ -77,7 +78,8 @@ WRITES = {
 
 
 @pytest.mark.parametrize(("refusal", "what", "advice"), WRITES.values(), ids=WRITES.keys())
-def test_each_kind_of_refused_write_is_named_in_a_finding_with_a_remedy(refusal, what, advice):
+def test_each_kind_of_refused_write_has_a_remedy(refusal, what, advice):
+    """For each kind of write that Placement may reject, the finding shows what was written and how to repair it."""
     old = root(uuid=CHILD, name=f"{NODE}_old", parent_uuid=ROOT_UUID)
     (found,) = told(refusal, world=snapshot(placement=view(providers=(root(), old))))
     assert what in found.expected
@@ -85,7 +87,8 @@ def test_each_kind_of_refused_write_is_named_in_a_finding_with_a_remedy(refusal,
     assert advice in found.remedy
 
 
-def test_another_request_id_of_placement_does_not_make_a_new_finding():
+def test_a_new_request_id_does_not_make_a_new_finding():
+    """If Placement rejects the same write again with another request ID, the finding keeps its ID."""
     first, second = (told(refused(INVENTORIES, request_id=one))[0] for one in ("req-1", "req-2"))
     assert first.remedy != second.remedy
     assert (first.id, evidence_digest(first)) == (second.id, evidence_digest(second))
@@ -96,7 +99,8 @@ def test_two_refused_writes_to_the_same_provider_are_two_findings():
     assert len({finding.id for finding in found}) == 2
 
 
-def test_a_trait_unknown_to_placement_is_not_written_and_causes_a_warning():
+def test_a_trait_unknown_to_placement_causes_a_warning():
+    """If Placement does not know a trait, the agent reports a warning and writes all other traits."""
     bare = snapshot(placement=view(provider=root(traits=frozenset({"CUSTOM_OWNER_STOCKTAKE"}))))
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     (usual,) = [w for w in decided(bare).plan.writes if isinstance(w, PutTraits)]
