@@ -100,7 +100,8 @@ def page(text: str) -> Page:
     return Page(title=text, heading=text, about=(text,), sections=(section,))
 
 
-def test_the_content_security_policy_allows_only_style_and_script_of_the_page():
+def test_a_page_allows_only_its_own_style_and_script():
+    """The page's Content-Security-Policy contains the hashes of its own style and script, and blocks all others."""
     text = rendered(page("web-1"))
     policy = next(each["content"] for tag, each in Elements(text).found if tag == "meta" and "http-equiv" in each)
     for kind, element in (("style", "style"), ("script", "script")):
@@ -111,20 +112,23 @@ def test_the_content_security_policy_allows_only_style_and_script_of_the_page():
     assert policy.endswith("; img-src data:; base-uri 'none'; form-action 'none'")
 
 
-def test_the_content_security_policy_is_the_first_element_of_the_head():
+def test_the_content_security_policy_is_first_in_the_head():
+    """The meta element with the Content-Security-Policy is the first element in the head of an HTML page."""
     tags = [tag for tag, _ in Elements(rendered(page("web-1"))).found]
     assert tags[:3] == ["html", "head", "meta"]
 
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_name_cannot_add_html_to_the_page(text: str):
+    """A name such as "<script>alert(1)</script>" appears on an HTML page as plain text."""
     plain, hostile = Elements(rendered(page("web-1"))).found, Elements(rendered(page(text))).found
     assert [(tag, sorted(each)) for tag, each in hostile] == [(tag, sorted(each)) for tag, each in plain]
     assert "".join(Elements(rendered(page(text))).texts).count(text) >= 20
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_no_element_has_inline_style_or_an_event_handler_or_an_external_link(text: str):
+def test_a_page_contains_no_inline_code_or_external_link(text: str):
+    """No element of an HTML page has a style attribute, an event handler or a link to another page."""
     for tag, attributes in Elements(rendered(page(text))).found:
         assert tag not in {"img", "link", "iframe", "object", "embed", "image", "use"}
         assert not [name for name in attributes if name == "style" or name.startswith("on") or name == "src"]
@@ -135,14 +139,16 @@ def test_no_element_has_inline_style_or_an_event_handler_or_an_external_link(tex
     ("name", "shown"),
     [("a\x00b", "a\\u0000b"), ("a\x1b[2Jb", "a\\u001b[2Jb"), ("a\u202eb", "a\\u202eb"), ("a\ud800b", "a\\ud800b")],
 )
-def test_control_characters_in_a_name_are_shown_as_escapes(name: str, shown: str):
+def test_a_page_shows_control_characters_as_escapes(name: str, shown: str):
+    """A control character in a name appears on an HTML page as a visible escape sequence."""
     text = rendered(page(name))
     assert name not in text
     assert text.count(shown) >= 20
     text.encode()
 
 
-def test_a_page_has_exactly_one_h1_and_a_language_and_no_duplicate_element_id():
+def test_a_page_has_one_h1_a_language_and_unique_ids():
+    """An HTML page has exactly one h1 element, the language "en", and no two elements with the same id."""
     found = Elements(rendered(page("web-1"))).found
     tags = [tag for tag, _ in found]
     ids = [each["id"] for _, each in found if "id" in each]
@@ -150,7 +156,8 @@ def test_a_page_has_exactly_one_h1_and_a_language_and_no_duplicate_element_id():
     assert len(ids) == len(set(ids))
 
 
-def test_every_label_and_link_on_a_page_refers_to_an_element_of_that_page():
+def test_labels_and_links_refer_to_elements_of_the_page():
+    """Every label and every link on an HTML page refers to the id of an element of the same page."""
     found = Elements(rendered(page("web-1"))).found
     ids = {each["id"] for _, each in found if "id" in each}
     names = [each.get("aria-labelledby") for _, each in found] + [each.get("for") for _, each in found]

@@ -17,11 +17,13 @@ MIB, GIB = 1 << 20, 1 << 30
         (-7332 * GIB, "-7332 GiB"), (-9000 * GIB, "-8.8 TiB"),
     ],
 )  # fmt: skip
-def test_a_size_is_shown_in_gib_but_a_very_large_or_small_size_in_tib_or_mib(size, text):
+def test_a_size_is_shown_in_a_suitable_unit(size, text):
+    """A size is shown in GiB. A very large size is shown in TiB, and a small size in MiB or bytes."""
     assert size_text(size) == text
 
 
-def test_memory_and_disk_amounts_have_a_unit_and_other_amounts_have_none():
+def test_memory_and_disk_amounts_are_shown_in_gib():
+    """A page shows MEMORY_MB 16384 as "16 GiB RAM" and DISK_GB 80 as "80 GiB disk". Other amounts have no unit."""
     amounts = {"MEMORY_MB": 16384, "CUSTOM_X": 2, "DISK_GB": 80, "VCPU": 8, "PCPU": 0}
     assert listed(amounts) == ("8 VCPU", "16 GiB RAM", "80 GiB disk", "2 CUSTOM_X")
     assert with_class("MEMORY_MB", 512) == "512 MiB RAM"
@@ -42,10 +44,12 @@ def test_memory_and_disk_amounts_have_a_unit_and_other_amounts_have_none():
         ("1 GiB of DISK_GB", "1 GiB disk"),
     ],
 )
-def test_an_amount_in_mib_is_shown_in_gib_unless_a_digit_would_be_lost(text, shown):
+def test_large_amounts_in_a_text_are_shown_in_gib(text, shown):
+    """A page shows 16384 MiB as 16 GiB. The exact number stays in the text if rounding would change the amount."""
     assert by_the_rule(text) == shown
 
 
 @given(st.integers(1024, 10**12), st.integers(1024, 10**12))
-def test_two_different_amounts_in_a_text_never_look_the_same(one, other):
+def test_two_different_amounts_never_look_the_same(one, other):
+    """A page shows amounts from 1024 MiB up in GiB, and two different amounts still have different texts."""
     assert (by_the_rule(f"{one} MiB") == by_the_rule(f"{other} MiB")) == (one == other)

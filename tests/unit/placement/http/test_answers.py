@@ -35,7 +35,8 @@ def reply(status: int, code: str = "", request: str = "PUT /x", detail: str = "w
         ("Wed, 25 Nov 2026 20:00:00", "Wed, 25 Nov 2026 20:01:05 GMT", None),
     ],
 )
-def test_the_age_of_a_response_comes_from_date_and_last_modified_headers(modified, date, age_s):
+def test_the_age_of_a_response_comes_from_its_headers(modified, date, age_s):
+    """The agent takes the age of Placement's response from the headers Date and Last-Modified."""
     found = written_of(modified, date)
     assert (found and found.age_s) == age_s
     assert found is None or found.at == modified
@@ -62,13 +63,15 @@ def test_the_age_of_a_response_comes_from_date_and_last_modified_headers(modifie
         (503, "", PlacementUnavailable),
     ],
 )
-def test_the_http_status_and_the_error_code_determine_the_exception(status, code, kind):
+def test_the_status_and_the_error_code_select_the_exception(status, code, kind):
+    """The agent raises an exception according to the HTTP status and the error code of Placement's response."""
     error = refusal(reply(status, code))
     assert type(error) is kind
     assert (error.status, error.request_id) == (status, "req-server")
 
 
-def test_a_409_because_of_a_full_provider_raises_allocation_refused():
+def test_a_full_provider_raises_allocation_refused():
+    """Placement answers 409 to an allocation because the provider is full. The agent does not retry the request."""
     full = "Unable to allocate inventory: Unable to create allocation for 'VCPU' on resource provider 'u'."
     error = refusal(reply(409, "placement.undefined_code", request="PUT http://p:8778/x/allocations/c", detail=full))
     assert (type(error), error.retry) == (AllocationRefused, Retry.NEVER)
@@ -81,7 +84,8 @@ def test_a_409_because_of_a_full_provider_raises_allocation_refused():
     assert type(refusal(other)) is GenerationConflict
 
 
-def test_a_delete_raises_provider_in_use_if_a_409_has_no_error_code():
+def test_a_409_to_a_delete_raises_provider_in_use():
+    """Placement answers 409 without an error code to a DELETE. The agent takes it that the provider is still in use."""
     assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
 
 
@@ -104,13 +108,15 @@ def test_a_delete_raises_provider_in_use_if_a_409_has_no_error_code():
         (kx.GatewayTimeout("keystone is slow"), PlacementUnavailable),
     ],
 )
-def test_keystoneauth_exceptions_map_to_errors_of_the_agent(raised, kind):
+def test_keystoneauth_exceptions_become_errors_of_the_agent(raised, kind):
+    """An exception of keystoneauth becomes the agent's PlacementUnavailable or PlacementDenied."""
     error = failure("GET /x", raised)
     assert type(error) is kind
     assert "GET /x" in str(error)
 
 
-def test_the_error_for_a_keystone_401_shows_url_and_reason_and_advice_once():
+def test_a_keystone_401_error_shows_url_reason_and_advice():
+    """Keystone rejects the password, and the agent's error says which URL, why, and which options to check."""
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
         "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "
@@ -119,7 +125,8 @@ def test_the_error_for_a_keystone_401_shows_url_and_reason_and_advice_once():
     )
 
 
-def test_a_shortened_connection_error_shows_the_reason_and_the_url_only_once():
+def test_a_connection_error_shows_its_url_only_once():
+    """The long text of a refused connection becomes a short error with one URL and "Connection refused"."""
     raised = kx.ConnectFailure(
         "Unable to establish connection to http://keystone.example.org:5000/v3/auth/tokens: "
         "HTTPConnectionPool(host='keystone.example.org', port=5000): Max retries exceeded with url: /v3/auth/tokens "
@@ -132,17 +139,23 @@ def test_a_shortened_connection_error_shows_the_reason_and_the_url_only_once():
     assert text.count("keystone.example.org") == 1, "host and port are said once"
 
 
-def test_the_error_for_a_missing_placement_endpoint_says_which_option_sets_it():
+def test_the_missing_endpoint_error_contains_its_option():
+    """Keystone's catalog has no Placement endpoint. The agent's error mentions the option endpoint_override."""
     assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
 
 
-def test_credentials_in_a_url_are_masked_in_an_error_message():
+def test_credentials_in_a_url_are_masked_in_errors():
+    """A URL in an error contains a user name and a password. The agent shows "***" in their place."""
     text = str(failure("GET /x", kx.ConnectFailure("no route to http://admin:hunter2@placement:8778/x")))
     assert "hunter2" not in text
     assert "//***@placement:8778" in text
 
 
-def test_an_html_error_page_is_quoted_on_one_line_and_truncated():
+def test_an_html_error_page_is_quoted_on_one_line():
+    """A proxy answers with an HTML error page of 9000 characters.
+
+    The agent's error quotes its beginning on one line.
+    """
     page = Reply(request="GET /x", status=502, text="<html>\n<h1>Bad\tGateway</h1>" + "x" * 9000, request_id=None)
     error = refusal(page)
     assert type(error) is PlacementUnavailable
@@ -156,5 +169,6 @@ def test_deeply_nested_json_raises_placement_unavailable():
         Reply(request="GET /x", status=200, text="[" * 100_000, request_id=None).body()
 
 
-def test_a_quoted_response_has_neither_line_breaks_nor_repeated_spaces():
+def test_a_quoted_response_is_on_one_line():
+    """If an error quotes Placement's response, line breaks and repeated spaces become single spaces."""
     assert quoted("  all \n of it ") == "all of it"

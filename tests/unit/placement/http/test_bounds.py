@@ -64,7 +64,8 @@ def taken_bytes(body: bytes) -> int:
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
-def test_parsing_json_uses_no_more_memory_than_was_estimated(kind):
+def test_parsing_json_uses_at_most_the_estimated_memory(kind):
+    """The agent estimates the memory for a JSON response before it parses the response. The estimate is high enough."""
     body = DOCUMENTS[kind].encode()
     # The parser itself takes a few KiB, whatever it parses.
     assert taken_bytes(body) <= estimated(body).memory_bytes + 8192
@@ -103,8 +104,8 @@ def providers(count: int) -> bytes:
     [(allocations(2000), OWN), (providers(1000), OWN), (allocations(20_000), OWN), (providers(90_000), WHOLE_CLOUD)],
     ids=["2,000 consumers", "1,000 providers", "20,000 consumers", "10,000 hosts with eight children"],
 )
-def test_the_placement_responses_of_a_large_cloud_are_within_the_size_limits(body, bound):
-    """This is true of compressed and of uncompressed responses."""
+def test_the_responses_of_a_large_cloud_are_small_enough(body, bound):
+    """Placement's responses for 90,000 providers or 20,000 consumers are within the agent's size limits."""
     tally = estimated(body, bound)
     assert tally.problem(None) is None
     assert tally.problem(len(zlib.compress(body, 9))) is None
@@ -114,17 +115,23 @@ def bound_of(size_bytes: int, memory_bytes: int = 1 << 40) -> Bound:
     return Bound(subject="a test", most_bytes=size_bytes, most_memory_bytes=memory_bytes, remedy="look there")
 
 
-def test_the_error_for_an_oversized_response_names_limit_and_purpose_and_advice():
+def test_the_error_for_a_too_large_response_shows_the_limit():
+    """A response is larger than the agent's limit. The error shows the limit, its purpose, and advice."""
     tally = estimated(b" " * (MIB + 1), bound_of(MIB))
     assert tally.problem(None) == ("the answer is larger than 1 MiB, the limit for a test; look there")
 
 
-def test_a_response_that_decompresses_to_over_100_times_its_size_is_rejected():
+def test_a_response_may_grow_a_hundredfold_when_unpacked():
+    """The agent accepts a compressed response that unpacks to 100 times its size.
+
+    It rejects a response that grows more.
+    """
     tally = estimated(b" " * 100_000, bound_of(MIB))
     assert tally.problem(1000) is None
     assert "unpacks to more than 100 times its size" in (tally.problem(999) or "")
 
 
-def test_a_small_response_is_rejected_if_parsing_needs_too_much_memory():
+def test_a_response_is_rejected_if_parsing_needs_much_memory():
+    """The agent rejects a small response if the JSON in it would need more memory than the limit allows."""
     tally = estimated(DOCUMENTS["empty lists"].encode(), bound_of(MIB, 2 * MIB))
     assert "needs more than 2 MiB of memory" in (tally.problem(None) or "")

@@ -23,26 +23,35 @@ FAILED = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: {} (_ssl.c
         ("[SSL: WRONG_VERSION_NUMBER] wrong version number", "http://"),
     ],
 )
-def test_the_hint_about_a_tls_error_says_which_option_or_cause_to_check(said, option):
+def test_a_tls_error_has_a_hint_about_what_to_check(said, option):
+    """The hint beside a TLS error mentions the option or the clock that the operator must check."""
     assert option in tls_hint(f"SSL exception connecting to https://keystone:5000/v3: (Caused by SSLError({said!r}))")
 
 
 def test_errors_that_no_option_can_fix_have_no_hint():
+    """Keystone's errors 500 and 503, Placement's 404 and 409, and a refused connection are shown without a hint."""
     assert tls_hint("Unable to establish connection to https://keystone:5000/v3: Connection refused") == ""
     assert keystone_hint(500) == keystone_hint(503) == ""
     assert {placement_hint(status, LIST) for status in (404, 409)} == {""}
     assert with_hint("it broke", "") == "it broke"
 
 
-def test_http_403_has_a_hint_about_roles_and_401_has_one_about_credentials():
+def test_placements_403_has_a_hint_about_roles():
+    """Placement's 403 has a hint about the roles admin and service.
+
+    A 401 from Keystone has a hint about credentials.
+    """
     assert "asks for admin or service" in placement_hint(403, LIST)
     assert "role" not in placement_hint(401, LIST)
     assert "credentials" in keystone_hint(401)
     assert "auth_url" in keystone_hint(404)
 
 
-def test_the_hint_for_a_403_of_a_reshape_names_the_service_role():
-    """placement:reshaper:reshape of 16.0.0: the agent's only request that the role admin may not send."""
+def test_a_refused_reshape_has_a_hint_about_the_service_role():
+    """Placement refuses a reshape with 403.
+
+    The hint says that the request needs the role "service", because "admin" may not reshape.
+    """
     assert 'needs the role "service"' in placement_hint(403, RESHAPE)
     assert '("admin" is not enough' in placement_hint(403, RESHAPE)
     assert "admin or service" not in placement_hint(403, RESHAPE)
