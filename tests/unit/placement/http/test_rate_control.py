@@ -45,7 +45,8 @@ def paced(*answers: Answer, start: Pace | None = None, chance: float = 0.5) -> P
 
 
 @given(st.lists(st.tuples(st.floats(0, 0.5), CHANCE), max_size=20))
-def test_the_client_does_not_pause_between_requests_if_all_responses_are_fast(answers):
+def test_fast_responses_cause_no_pause(answers):
+    """The agent does not pause between its requests if Placement answers all of them within half a second."""
     pace = Pace()
     for at, (latency_s, chance) in enumerate(answers):
         pace = after_answer(pace, answer(at=float(at), latency_s=latency_s), MANNERS, chance)
@@ -53,7 +54,8 @@ def test_the_client_does_not_pause_between_requests_if_all_responses_are_fast(an
 
 
 @given(ANSWERS, st.floats(0.1, 120))
-def test_a_pause_between_requests_never_exceeds_the_configured_maximum(answers, longest_s):
+def test_a_pause_never_exceeds_the_configured_maximum(answers, longest_s):
+    """The agent's pause between two requests to Placement is never longer than the configured maximum."""
     manners, pace = Manners(longest_s=longest_s), Pace()
     for at, (latency_s, status, chance) in enumerate(answers):
         one = Answer(at=float(at), latency_s=latency_s, status=status)
@@ -62,7 +64,8 @@ def test_a_pause_between_requests_never_exceeds_the_configured_maximum(answers, 
 
 
 @given(ANSWERS)
-def test_a_maximum_pause_of_0_seconds_disables_pauses(answers):
+def test_a_maximum_of_0_seconds_disables_pauses(answers):
+    """If the configured maximum is 0, the agent never pauses between its requests to Placement."""
     manners, pace = Manners(longest_s=0.0), Pace()
     for at, (latency_s, status, chance) in enumerate(answers):
         one = Answer(at=float(at), latency_s=latency_s, status=status)
@@ -71,32 +74,35 @@ def test_a_maximum_pause_of_0_seconds_disables_pauses(answers):
 
 
 @given(st.floats(1, 3), st.floats(0, 5))
-def test_a_slower_response_never_leads_to_a_shorter_pause(latency_s, more_s):
+def test_a_slower_response_never_shortens_the_pause(latency_s, more_s):
+    """The agent pauses after a slow response of Placement. A still slower response never makes the pause shorter."""
     quick = paced(answer(latency_s=0.01))
     late = paced(answer(latency_s=latency_s), start=quick)
     later = paced(answer(latency_s=latency_s + more_s), start=quick)
     assert delay_s(later, 100) >= delay_s(late, 100) > 0
 
 
-def test_the_mean_pause_is_proportional_to_the_latency_above_the_threshold():
+def test_the_mean_pause_grows_with_the_latency():
+    """The agent's mean pause is proportional to the part of the latency above the threshold of slow responses."""
     quick = paced(answer(latency_s=0.0))
     pauses = [delay_s(paced(answer(latency_s=1.5), start=quick, chance=n / 1000), 100) for n in range(1000)]
     assert sum(pauses) / len(pauses) == pytest.approx(PATIENCE * (1.5 - MANNERS.slow_s), rel=0.01)
 
 
-def test_the_client_does_not_pause_if_every_response_takes_900_ms():
-    """Each response takes 0.9 s: half a second may be distance or the server's own time."""
+def test_a_steady_latency_of_900_ms_causes_no_pause():
+    """Every response of Placement takes 0.9 s. The agent does not pause, because the server may only be far away."""
     pace = paced(*(answer(at=float(n), latency_s=0.9) for n in range(10)))
     assert delay_s(pace, 9.0) == 0.0
 
 
 def test_a_slow_first_response_causes_a_pause():
+    """Placement answers the agent's first request after 4 s, and the agent pauses before its second request."""
     assert delay_s(paced(answer(latency_s=4.0)), 100) > 10.0
 
 
 @given(BUSY, CHANCE)
-def test_pauses_grow_if_placement_refuses_two_of_three_requests(status, chance):
-    """Two refusals of three responses: the pause grows faster than the successful responses reduce it."""
+def test_pauses_grow_if_two_of_three_requests_are_refused(status, chance):
+    """Placement refuses two of three requests with 429, 502, 503 or 504, and the agent's pauses become longer."""
     pace, spreads = Pace(), []
     for at in range(30):
         pace = after_answer(pace, answer(200 if at % 3 == 2 else status, at=float(at)), MANNERS, chance)
@@ -106,15 +112,15 @@ def test_pauses_grow_if_placement_refuses_two_of_three_requests(status, chance):
 
 
 @given(BUSY, st.integers(1, 200))
-def test_repeated_overload_answers_add_at_most_16_seconds_to_the_pause(status, refusals):
-    """16 s at most, 8 s on average: the effect of three refusals in a row."""
+def test_refusals_lengthen_a_pause_by_at_most_16_s(status, refusals):
+    """However often Placement answers 429, 502, 503 or 504, the agent adds at most 16 s to its pause."""
     pace = paced(*(answer(status) for _ in range(refusals)))
     assert pace.pushed_s <= 16.0
 
 
 @given(st.lists(st.tuples(LATENCY, BUSY | st.none(), CHANCE), min_size=1, max_size=20))
-def test_an_unreachable_server_delays_each_read_by_at_most_10_s(answers):
-    """A proxy without a backend, or a network that drops everything: at most 10 s per read, 5 s on average."""
+def test_an_unreachable_server_delays_a_read_by_at_most_10_s(answers):
+    """If Placement cannot be reached for a long time, the agent pauses at most 10 s before each read."""
     pace, at = Pace(refusals=AWAY), 0.0
     for latency_s, status, chance in answers:
         at += delay_s(pace, at) + latency_s
@@ -123,7 +129,8 @@ def test_an_unreachable_server_delays_each_read_by_at_most_10_s(answers):
 
 
 @given(BUSY, st.integers(1, 20))
-def test_the_client_stops_pausing_once_placement_answers_fast_again(status, refusals):
+def test_pauses_end_when_placement_answers_fast_again(status, refusals):
+    """The agent's pauses become zero after Placement has refused requests and then answers fast again."""
     pace = paced(*(answer(status) for _ in range(refusals)))
     for _ in range(100):
         pace = after_answer(pace, answer(at=pace.quiet_until + 0.01), MANNERS, 0.5)
@@ -132,12 +139,14 @@ def test_the_client_stops_pausing_once_placement_answers_fast_again(status, refu
 
 
 @pytest.mark.parametrize("status", [400, 404, 409, 500])
-def test_a_response_with_status_400_404_409_or_500_causes_no_pause(status):
+def test_a_response_400_404_409_or_500_causes_no_pause(status):
+    """The agent does not pause after a response 400, 404, 409 or 500, since Placement is not overloaded then."""
     assert delay_s(paced(*(answer(status, at=float(n)) for n in range(20))), 19.0) == 0.0
 
 
 @given(st.integers(1, 30), CHANCE)
-def test_a_refused_connection_delays_the_next_read_by_at_most_1_s(failures, chance):
+def test_a_refused_connection_causes_a_pause_of_at_most_1_s(failures, chance):
+    """The agent pauses at most 1 s before its next request if Placement's host refused the connection at once."""
     pace = Pace()
     for at in range(failures):
         pace = after_answer(pace, answer(None, at=float(at * 10), latency_s=0.0), MANNERS, chance)
@@ -164,7 +173,8 @@ def ideal_s(fleet: Fleet, capacity: float) -> float:
     return fleet.agents * (fleet.reads + fleet.writes) / capacity
 
 
-def test_rate_control_prevents_server_overload_if_1000_agents_start_together():
+def test_rate_control_lets_1000_agents_start_together():
+    """In a simulation, 1000 agents start at once. All of them finish, and Placement is never overloaded for long."""
     seen = Simulation(CROWDED, THOUSAND).run()
     assert len(seen.done_at) == 1000
     assert seen.error_share == 0.0
@@ -176,7 +186,8 @@ def test_rate_control_prevents_server_overload_if_1000_agents_start_together():
     assert max(latency for second, latency in seen.latency.items() if second > 30) < THOUSAND.timeout_s * 0.8
 
 
-def test_1000_agents_starting_together_without_rate_control_overload_the_server():
+def test_1000_agents_without_rate_control_overload_placement():
+    """In a simulation, 1000 agents without rate control start at once, and over 30 % of their requests fail."""
     seen = Simulation(CROWDED, Fleet(agents=1000, manners=None)).run()
     assert seen.error_share > 0.3
     assert len(seen.done_at) < 1000 or max(seen.done_at) > 2 * ideal_s(THOUSAND, CROWDED.capacity)
@@ -189,15 +200,15 @@ def later_error_share(seen: Seen, after_s: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_agents_adapt_within_30_s_to_a_server_with_a_short_request_queue(seed):
-    """Afterwards, less than 3 % of the requests get an error or no answer in time."""
+def test_agents_adapt_to_a_short_request_queue_within_30_s(seed):
+    """In a simulation, 1000 agents start at once. After 30 s, less than 3 % of their requests fail."""
     seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
     assert len(seen.done_at) == 1000
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_fewer_placement_errors_occur_if_agent_starts_are_spread_over_2_minutes():
-    """The simulated Placement server lets few requests wait and refuses the others."""
+def test_fewer_requests_fail_if_agents_start_over_2_minutes():
+    """In a simulation, fewer requests fail if 1000 agents start within 2 minutes than if all start at once."""
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
@@ -206,7 +217,11 @@ def test_fewer_placement_errors_occur_if_agent_starts_are_spread_over_2_minutes(
     assert max(splayed.done_at) < 1.1 * max(at_once.done_at)
 
 
-def test_rate_control_reduces_the_503_errors_of_a_server_that_limits_its_rate():
+def test_rate_control_reduces_the_errors_of_a_limited_server():
+    """A simulated Placement refuses requests above 40 per second.
+
+    It refuses fewer of them if the agents use rate control.
+    """
     limited = Server(workers=16, service_s=0.02, rate_limit=40.0)
     with_manners = Simulation(limited, THOUSAND).run()
     without = Simulation(limited, Fleet(agents=1000, manners=None)).run()
@@ -214,20 +229,25 @@ def test_rate_control_reduces_the_503_errors_of_a_server_that_limits_its_rate():
     assert with_manners.error_share < without.error_share / 1.5
 
 
-def test_a_single_agent_finishes_its_first_requests_within_two_seconds():
+def test_a_single_agent_starts_within_2_seconds():
+    """In a simulation with a fast Placement, a single agent finishes its first requests within 2 seconds."""
     seen = Simulation(Server(workers=1, service_s=0.05), Fleet(agents=1)).run()
     assert max(seen.done_at) < 2.0
     assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes
 
 
-def test_a_single_agent_starts_within_5_minutes_if_the_server_is_slow():
+def test_a_slow_placement_delays_an_agent_by_at_most_5_minutes():
+    """A simulated Placement takes 1.5 s for each request. An agent finishes its first requests within 5 minutes."""
     seen = Simulation(Server(workers=1, service_s=1.5, probe_s=1.5), Fleet(agents=1)).run()
     assert max(seen.done_at) < 300.0
 
 
 @pytest.mark.parametrize("latency_s", [2.0, 5.0, 9.0])
-def test_a_slow_placement_server_makes_an_audit_pause_for_at_most_10_minutes(latency_s):
-    """A first read of seventeen providers takes 72 requests; without the bound it would take 15 to 51 minutes."""
+def test_an_audit_pauses_for_at_most_10_minutes_in_total(latency_s):
+    """Placement is slow, and an audit (one run of the agent's count) sends 72 requests.
+
+    Its pauses take 10 minutes in total.
+    """
     pace, now = Pace(), 0.0
     for _ in range(72):
         paused_s = delay_s(pace, now)

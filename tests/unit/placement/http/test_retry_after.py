@@ -34,12 +34,13 @@ def test_an_invalid_retry_after_header_is_ignored(text):
 
 
 @given(st.text())
-def test_no_text_in_a_retry_after_header_raises_an_exception(text):
+def test_any_text_in_retry_after_is_read_without_an_exception(text):
     asked = asked_s(text, text, NOW)
     assert asked is None or asked >= 0
 
 
-def test_a_date_in_retry_after_is_compared_with_the_date_header_of_the_server():
+def test_a_retry_after_date_is_read_by_the_servers_clock():
+    """The agent subtracts the response's Date header from the date in Retry-After, so a wrong clock does no harm."""
     ahead = NOW + datetime.timedelta(hours=5)
     date = email.utils.format_datetime(ahead, usegmt=True)
     until = email.utils.format_datetime(ahead + datetime.timedelta(seconds=30), usegmt=True)
@@ -48,18 +49,19 @@ def test_a_date_in_retry_after_is_compared_with_the_date_header_of_the_server():
 
 
 @given(st.floats(0, 1e9), st.floats(0, 1, exclude_max=True))
-def test_the_client_waits_at_least_for_retry_after_but_never_above_the_maximum(asked, random01):
-    """A random part is added, so that not all hosts return at the same time."""
+def test_the_agent_waits_as_long_as_retry_after_demands(asked, random01):
+    """The agent waits for the time in the Retry-After header plus a random part, up to the agent's maximum."""
     held = hold_s(asked, random01)
     assert min(asked, HOLD_CAP_S) <= held <= min(HOLD_CAP_S, asked * (1 + HOLD_SPREAD))
 
 
-def test_the_wait_that_retry_after_demands_is_lengthened_by_random_jitter():
+def test_a_random_part_is_added_to_the_wait_of_retry_after():
+    """The agent adds a random time to the wait from Retry-After, so that not all hosts return at the same moment."""
     assert len({hold_s(30, number / 100) for number in range(100)}) == 100
 
 
-def test_the_configured_delay_is_used_if_the_retry_after_header_is_missing():
-    """Without a configured delay, each retry waits longer."""
+def test_the_configured_delay_applies_without_retry_after():
+    """Without a Retry-After header, the agent waits for the configured delay. With neither, each wait is longer."""
     assert wait_s(7.0, 1, 0.1) == 7.0
     assert wait_s(0.0, 2, 0.1) == 0.0
     assert [wait_s(None, repeat, 0.1) for repeat in (1, 2)] == [0.1, 0.1]

@@ -60,7 +60,8 @@ def streaming(head: bytes) -> tuple[socket.socket, str, threading.Event]:
     [b"", b"HTTP/1.1 2", b"HTTP/1.1 200 OK\r\nContent-Le", b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n{"],
     ids=["nothing", "status line", "headers", "body"],
 )
-def test_a_response_that_stalls_times_out_at_the_total_time_limit(session, text):
+def test_a_stalled_response_ends_at_the_total_time_limit(session, text):
+    """Placement sends part of a response and then stops. The request fails at the agent's total time limit."""
     listener, url = stopping_after(text)
     began = time.monotonic()
     with listener, within(0.5), pytest.raises(requests.RequestException, match="timed out"):
@@ -68,13 +69,15 @@ def test_a_response_that_stalls_times_out_at_the_total_time_limit(session, text)
     assert 0.4 < time.monotonic() - began < 20
 
 
-def test_a_request_without_a_total_time_limit_ends_at_its_read_timeout(session):
+def test_a_request_without_a_total_limit_ends_at_its_timeout(session):
+    """Placement stops in the middle of a response. Without a total time limit, the request ends at its read timeout."""
     listener, url = stopping_after(b"HTTP/1.1 2")
     with listener, within(None), pytest.raises(requests.ReadTimeout):
         session.get(url, timeout=0.3)
 
 
-def test_the_total_time_limit_of_a_request_does_not_affect_the_next_request(session):
+def test_a_time_limit_does_not_affect_the_next_request(session):
+    """A request with a total time limit of 2 s is answered. The next request on the same connection may take longer."""
     with gateway() as gate:
         gate.before = lambda _asked: Answer(status=200, body=BODY)
         with within(2.0):
@@ -91,7 +94,8 @@ def test_the_total_time_limit_of_a_request_does_not_affect_the_next_request(sess
             assert session.get(gate.url, timeout=20).content == BODY
 
 
-def test_the_total_time_limit_also_applies_to_a_request_through_a_proxy(session):
+def test_the_total_time_limit_applies_through_a_proxy(session):
+    """An HTTP proxy sends one byte now and then, and the request still ends at the agent's total time limit."""
     with gateway() as gate:
         gate.before = lambda _asked: Answer(status=200, body=BODY * 100, byte_every_s=0.05)
         session.proxies = {"http": gate.url}
@@ -101,7 +105,8 @@ def test_the_total_time_limit_also_applies_to_a_request_through_a_proxy(session)
         assert time.monotonic() - began < 20
 
 
-def test_a_response_that_exceeds_the_size_limit_by_one_byte_is_rejected(session):
+def test_a_response_one_byte_above_the_limit_is_rejected(session):
+    """With a size limit of 1 MiB, a response of 1 MiB is accepted and a response of one byte more is rejected."""
     with gateway() as gate, bounded(ONE_MIB):
         gate.before = lambda _asked: Answer(status=200, body=b" " * MIB)
         assert len(session.get(gate.url, timeout=20).content) == MIB
@@ -113,7 +118,8 @@ def test_a_response_that_exceeds_the_size_limit_by_one_byte_is_rejected(session)
 
 
 @pytest.mark.parametrize("framing", [b"Transfer-Encoding: chunked", b"Content-Length: 1000000000"])
-def test_the_connection_of_an_oversized_response_is_closed(session, framing):
+def test_the_connection_of_a_too_large_response_is_closed(session, framing):
+    """A response is larger than the agent's limit. The agent closes the connection instead of reading the rest."""
     listener, url, refused = streaming(b"HTTP/1.1 200 OK\r\n" + framing + b"\r\n\r\n")
     with listener, bounded(ONE_MIB), pytest.raises(requests.RequestException, match="larger than 1 MiB") as raised:
         session.get(url, timeout=20)
@@ -121,8 +127,11 @@ def test_the_connection_of_an_oversized_response_is_closed(session, framing):
     assert raised.traceback, "what holds the connection is not closed by having been forgotten"
 
 
-def test_reading_a_redirect_body_stops_early_if_the_body_is_invalid_gzip(session):
-    """requests discards the body of a redirect, and reads it for that purpose."""
+def test_the_invalid_gzip_body_of_a_redirect_is_not_read(session):
+    """A redirect announces 1 GB of gzip and sends invalid data.
+
+    The agent closes the connection and does not read all of it.
+    """
     head = b"HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Encoding: gzip\r\nContent-Length: 1000000000\r\n\r\n"
     listener, url, refused = streaming(head)
     with listener:
@@ -147,8 +156,8 @@ def test_an_inner_time_limit_replaces_the_outer_limit():
 
 
 @pytest.mark.parametrize("framing", list(Framing))
-def test_a_response_is_refused_if_it_unpacks_to_more_than_100_times_its_size(session, framing):
-    """Half a MiB that is packed into 512 bytes is refused; 200 kB packed into 100 kB are accepted."""
+def test_a_response_that_unpacks_too_large_is_refused(session, framing):
+    """The agent refuses a gzip response that unpacks to more than 100 times its size, whatever its framing in HTTP."""
     gzip = (("Content-Encoding", "gzip"),)
     noise = random.Random(7).randbytes(100_000).hex().encode()
     with gateway() as gate, bounded(ONE_MIB):

@@ -7,7 +7,11 @@ from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.unanswered_time import UnansweredTime
 
 
-def test_each_request_may_use_its_full_timeout_if_no_common_limit_is_set():
+def test_each_request_has_its_full_timeout_without_a_limit():
+    """Unanswered requests have used 10,000 s.
+
+    Without a common limit, the next request still has its own full timeout.
+    """
     unanswered = UnansweredTime()
     unanswered.used(10_000.0)
     assert not unanswered.is_over
@@ -15,7 +19,8 @@ def test_each_request_may_use_its_full_timeout_if_no_common_limit_is_set():
 
 
 @pytest.mark.parametrize(("used", "left", "is_over"), [(0.0, 30.0, False), (20.0, 10.0, False), (29.9, 0.1, True)])
-def test_all_requests_without_an_answer_share_one_time_limit(used, left, is_over):
+def test_unanswered_requests_share_one_time_limit(used, left, is_over):
+    """A command gives all its unanswered requests 30 s together. After 20 s without an answer, 10 s are left."""
     unanswered = UnansweredTime(30.0)
     unanswered.used(used)
     assert unanswered.left_s == pytest.approx(left)
@@ -23,14 +28,18 @@ def test_all_requests_without_an_answer_share_one_time_limit(used, left, is_over
     assert QuestionTime(unanswered).left_s(60.0) == pytest.approx(left, abs=1.0)
 
 
-def test_the_remaining_time_is_zero_after_the_time_limit_was_exceeded():
+def test_no_time_is_left_after_the_time_limit():
+    """A command's unanswered requests have used 31 s of 30 s. The time left is 0 s, and not a negative number."""
     unanswered = UnansweredTime(30.0)
     unanswered.used(31.0)
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_answered_requests_do_not_reduce_the_time_limit_of_a_command():
-    """All requests of a command that get no answer share one limit."""
+def test_answered_requests_use_no_time_of_the_common_limit():
+    """A command's requests share one time limit for missing answers.
+
+    An answered request does not use any of this time.
+    """
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
@@ -39,7 +48,11 @@ def test_answered_requests_do_not_reduce_the_time_limit_of_a_command():
     asked.close()
 
 
-def test_pauses_do_not_count_against_the_time_limit_for_unanswered_requests():
+def test_pauses_use_no_time_of_the_common_limit():
+    """A command's requests share one time limit for missing answers.
+
+    The agent's own pauses do not use any of this time.
+    """
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
@@ -56,7 +69,8 @@ def test_pauses_do_not_count_against_the_time_limit_for_unanswered_requests():
     asked.close()
 
 
-def test_the_timeout_error_states_the_common_limit_and_not_the_time_left():
+def test_the_timeout_error_shows_the_common_limit():
+    """A command's unanswered requests have used their 30 s. The error says "no complete answer within 30 s"."""
     unanswered = UnansweredTime(30.0)
     unanswered.used(30.0)
     asked = QuestionTime(unanswered)
