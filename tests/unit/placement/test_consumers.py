@@ -45,18 +45,24 @@ def looked(last: Consumers, generations: dict[str, int], **wanted: object) -> tu
     return after, source.asked
 
 
-def test_the_first_read_of_placement_requests_no_consumer_records():
+def test_the_first_read_requests_no_consumer_records():
+    """When the agent reads Placement for the first time, it requests no records of single consumers."""
     after, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1))
     assert (asked, after.records) == ([], ())
 
 
-def test_a_read_of_placement_requests_the_records_of_new_and_changed_consumers():
+def test_records_of_new_and_changed_consumers_are_read():
+    """At each later read of Placement, the agent requests the records of consumers that are new or have changed."""
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1, "c": 1})
     _, asked = looked(first, {"a": 1, "b": 2, "c": 1, "d": 1})
     assert asked == ["b", "d"]
 
 
-def test_the_records_of_many_new_consumers_are_read_a_few_at_a_time():
+def test_records_of_new_consumers_are_read_a_few_at_a_time():
+    """Placement has five new consumers, and the limit is two per read.
+
+    The agent requests their records in three reads.
+    """
     nobody, _ = looked(NO_CONSUMERS, {})
     generations = dict.fromkeys("abcde", 1)
     look, asked, turns = nobody, [], []
@@ -67,17 +73,19 @@ def test_the_records_of_many_new_consumers_are_read_a_few_at_a_time():
     assert (turns, asked) == ([2, 2, 1, 0], ["a", "b", "c", "d", "e"])
 
 
-def test_a_consumer_with_a_suspicious_allocation_is_read_first_and_once():
+def test_the_record_of_a_suspicious_consumer_is_read_once():
+    """A consumer has a suspicious allocation. The agent requests its record at the first read, and only once."""
     first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []
 
 
-def test_all_consumer_records_are_requested_if_no_limit_is_set():
+def test_all_consumer_records_are_read_if_there_is_no_limit():
     assert looked(NO_CONSUMERS, dict.fromkeys("abc", 1), unsuspicious_reads=None)[1] == ["a", "b", "c"]
 
 
-def test_consumers_with_the_highest_generation_are_read_first_in_each_round():
+def test_consumers_are_read_by_descending_generation():
+    """The agent rereads Placement's consumer records in rounds, and begins each round with the highest generation."""
     generations = {"a": 1, "b": 1, "c": 5, "d": 2}
     look, order = NO_CONSUMERS, []
     for _ in range(8):
@@ -93,14 +101,15 @@ def test_new_consumers_do_not_delay_reads_of_known_consumers():
     assert asked == ["c", "a"]
 
 
-def test_a_consumer_that_was_removed_from_placement_is_forgotten():
+def test_a_consumer_removed_from_placement_is_forgotten():
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1}, unsuspicious_reads=None)
     after, asked = looked(first, {"b": 1})
     assert ([record.consumer_uuid for record in after.records], asked) == (["b"], [])
 
 
 @given(st.integers(0, 30), st.integers(1, 3))
-def test_each_consumer_gets_its_turn_if_reads_of_consumer_records_are_limited(count, reads):
+def test_every_consumer_record_is_read_in_turn(count, reads):
+    """The agent reads at most a few consumer records per audit, and after enough audits it has read all of them."""
     generations = {f"{number:02}": 1 for number in range(count)}
     look, order = NO_CONSUMERS, []
     for _ in range(-(-count // reads)):

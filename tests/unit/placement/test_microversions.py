@@ -4,7 +4,8 @@ from agent.placement.http.client import MINIMUM, TYPED
 from agent.placement.microversions import optional_features, spoken
 
 
-def test_the_minimum_microversion_has_no_optional_features_and_1_39_has_all():
+def test_microversion_1_39_has_all_optional_features():
+    """Placement's microversion 1.39 has all optional features of the agent. The required minimum has none of them."""
     none, all_missing = optional_features(MINIMUM)
     all_there, nothing = optional_features((1, 39))
     assert (none, nothing) == ((), ())
@@ -19,5 +20,6 @@ def test_the_minimum_microversion_has_no_optional_features_and_1_39_has_all():
     )
 
 
-def test_microversion_1_38_adds_the_optional_feature_consumer_types():
+def test_microversion_1_38_has_consumer_types():
+    """Consumer types are an optional feature for the agent. Placement offers them from microversion 1.38 on."""
     assert optional_features(TYPED)[0][-1] == f"consumer types ({spoken(TYPED)})"

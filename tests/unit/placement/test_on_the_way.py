@@ -18,7 +18,11 @@ def reply(status: int, text: str, **changes) -> Reply:
 
 
 @pytest.mark.parametrize("status", [404, 405, 410])
-def test_a_404_405_or_410_from_a_proxy_is_reported_as_placement_unavailable(status):
+def test_a_404_from_a_proxy_means_placement_is_unavailable(status):
+    """A proxy answers 404, 405 or 410.
+
+    The agent sees that it is not Placement's answer, and points to endpoint_override.
+    """
     own = json.dumps({"errors": [{"status": status, "code": "placement.undefined_code", "detail": "No such provider"}]})
     assert type(refusal(reply(status, own))) is PlacementRejected
     for page in ("", "<html>404</html>", '{"message": "no Route matched"}', "[]", '{"errors": []}'):
@@ -27,24 +31,28 @@ def test_a_404_405_or_410_from_a_proxy_is_reported_as_placement_unavailable(stat
         assert "not Placement's own answer: check the path of [placement] endpoint_override" in str(error)
 
 
-def test_the_error_repeats_the_message_in_the_json_answer_of_a_gateway():
+def test_the_error_repeats_the_message_of_a_gateway():
+    """An API gateway answers 503 with a JSON message. The agent's error repeats the message."""
     assert "no Route matched" in str(refusal(reply(503, '{"message": "no Route matched"}')))
 
 
 @pytest.mark.parametrize("page", ["", "<html>413</html>", '{"errors": [{"detail": "too large"}]}'])
-def test_the_error_for_a_413_reports_the_size_of_the_request_body(page):
+def test_the_error_for_a_413_shows_the_size_of_the_request(page):
+    """A server answers 413 to a request of 70000 bytes. The agent's error says that it must accept 70000 bytes."""
     error = refusal(reply(413, page, sent_bytes=70000))
     assert type(error) is PlacementRejected
     assert "must accept requests of 70000 bytes" in str(error)
 
 
-def test_the_error_for_a_redirect_shows_the_url_without_credentials_and_query():
+def test_the_error_for_a_redirect_shows_a_url_without_secrets():
+    """The agent's error about a redirect shows the new URL, and leaves out the password and the query."""
     error = refusal(reply(302, "", location="https://joe:hunter2@login.example/sso?token=s3cr3t#x"))
     assert type(error) is PlacementUnavailable
     assert "the URL redirects to https://***@login.example/sso: put" in str(error)
 
 
-def test_a_token_that_an_error_page_contains_is_masked_in_every_message():
+def test_a_token_in_an_error_page_is_masked():
+    """An error page repeats the agent's token. None of the agent's error messages shows the token."""
     token = "a-token-of-no-known-form"
     for status, page in ((500, f"you sent {token}"), (400, json.dumps({"errors": [{"detail": token}]}))):
         assert token not in str(refusal(reply(status, page, secrets=(token,))))
@@ -77,7 +85,8 @@ def test_a_redirect_is_followed_only_to_the_same_host(location, goes_to):
 
 
 @pytest.mark.parametrize("status", [200, 300, 303, 304, 305, 404])
-def test_only_redirects_with_status_301_302_307_or_308_are_followed(status):
+def test_only_301_302_307_and_308_redirects_are_followed(status):
+    """A response 200, 300, 303, 304, 305 or 404 has a Location header. The agent does not follow it."""
     assert onward(status, HERE, "/x") is None
 
 
@@ -91,7 +100,8 @@ def test_a_redirect_from_https_to_http_is_not_followed():
 
 
 @given(st.text())
-def test_no_redirect_ever_sends_the_token_to_another_host(location):
+def test_no_redirect_sends_the_token_to_another_host(location):
+    """Whatever text is in the Location header, the agent follows a redirect only to Placement's own host."""
     goes_to = onward(302, HERE, location)
     assert goes_to is None or urlsplit(goes_to).hostname == "placement.example"
 
@@ -107,16 +117,25 @@ def test_no_redirect_ever_sends_the_token_to_another_host(location):
         ("https://elsewhere.example/v3", None),
     ],
 )
-def test_a_password_is_sent_after_a_redirect_only_to_the_same_keystone_host(location, goes_to):
+def test_a_redirect_sends_the_password_only_to_keystone(location, goes_to):
+    """Keystone redirects a request that contains the password.
+
+    The agent follows only to the same host and known ports.
+    """
     assert onward_with_password(308, "http://keystone.example/v3", location) == goes_to
 
 
 @pytest.mark.parametrize("location", ["http://keystone.example/v3", "https://keystone.example:5000/v3"])
-def test_a_request_with_a_password_is_not_redirected_from_https_to_another_port(location):
+def test_an_https_redirect_to_another_port_gets_no_password(location):
+    """Keystone's https URL redirects to http or to another port. The agent does not send the password there."""
     assert onward_with_password(308, "https://keystone.example/v3", location) is None
 
 
-def test_the_error_for_a_redirect_by_keystone_shows_both_urls_without_secrets():
+def test_a_keystone_redirect_error_shows_no_secrets():
+    """Keystone redirects to another host.
+
+    The agent's error shows the old URL and the new URL without their passwords.
+    """
     moved = TokenMoved(
         "http://joe:hunter2@keystone.example/v3", "http://joe:hunter2@elsewhere.example/v3?x=hunter2#hunter2"
     )

@@ -41,7 +41,8 @@ def silent() -> Iterator[int]:
         yield listener.getsockname()[1]
 
 
-def test_the_attempts_to_connect_to_all_addresses_share_one_total_time_limit(session, monkeypatch):
+def test_all_addresses_of_a_host_share_one_time_limit(session, monkeypatch):
+    """Placement's host name has 100 silent addresses. The agent gives up after one time limit for all of them."""
     named(monkeypatch, *["127.0.0.1"] * 100)
     with silent() as port, within(0.3):
         # It would take more than an hour if each address had the time-out to itself.
@@ -51,6 +52,7 @@ def test_the_attempts_to_connect_to_all_addresses_share_one_total_time_limit(ses
 
 
 def test_the_next_address_is_tried_after_a_refused_connection(session, monkeypatch):
+    """Placement's host name has several addresses. The first one refuses the connection, and the second one answers."""
     tried = named(monkeypatch, "127.0.0.2", "127.0.0.1", "127.0.0.3")
     with gateway() as gate, within(60):
         gate.before = lambda _asked: Answer(status=200, body=BODY)
@@ -59,7 +61,8 @@ def test_the_next_address_is_tried_after_a_refused_connection(session, monkeypat
         assert tried == ["127.0.0.2", "127.0.0.1"]
 
 
-def test_an_unknown_host_name_is_looked_up_once_and_named_in_the_error(session, monkeypatch):
+def test_an_unknown_host_name_appears_in_the_error(session, monkeypatch):
+    """The name of Placement's host cannot be resolved. The agent looks it up once, and its error contains the name."""
     asked = []
 
     def unknown(host: Any, *_more: Any, **_options: Any) -> Any:
@@ -74,13 +77,15 @@ def test_an_unknown_host_name_is_looked_up_once_and_named_in_the_error(session, 
     assert asked == [NAME]
 
 
-def test_an_invalid_host_name_raises_an_exception_of_the_requests_library(session):
+def test_an_invalid_host_name_raises_a_requests_exception(session):
+    """A part of the host name has 64 characters. The agent's connection raises an exception of the library requests."""
     name = "a" * 64 + ".example"
     with within(60), pytest.raises(requests.RequestException, match=name):
         session.get(f"http://{name}:1/", timeout=60)
 
 
-def test_a_name_is_not_resolved_to_ipv6_addresses_if_ipv6_is_unavailable(session, monkeypatch):
+def test_only_ipv4_is_looked_up_if_there_is_no_ipv6(session, monkeypatch):
+    """On a host without IPv6, the agent resolves the name of Placement's host to IPv4 addresses only."""
     asked = []
 
     def of_family(_host: Any, _port: Any, family: int = 0, *_more: Any, **_options: Any) -> Any:
