@@ -69,26 +69,26 @@ def over_the_wire(body: object) -> object:
 
 
 @given(st.lists(INVENTORIES, unique_by=lambda inventory: inventory.resource_class), COUNTS)
-def test_inventories_are_unchanged_after_conversion_to_json_and_back(inventories, generation):
+def test_inventories_survive_conversion_to_json_and_back(inventories, generation):
     body = over_the_wire(wire.render_inventories(inventories, generation))
     wanted = tuple(sorted(inventories, key=lambda inventory: inventory.resource_class))
     assert wire.parse_inventories(body) == wire.Inventories(generation=generation, inventories=wanted)
 
 
 @given(st.frozensets(NAMES), COUNTS)
-def test_traits_are_unchanged_after_conversion_to_json_and_back(traits, generation):
+def test_traits_survive_conversion_to_json_and_back(traits, generation):
     body = over_the_wire(wire.render_traits(traits, generation))
     assert wire.parse_traits(body) == wire.Traits(generation=generation, traits=traits)
 
 
 @given(st.frozensets(UUIDS), COUNTS)
-def test_aggregates_are_unchanged_after_conversion_to_json_and_back(aggregates, generation):
+def test_aggregates_survive_conversion_to_json_and_back(aggregates, generation):
     body = over_the_wire(wire.render_aggregates(aggregates, generation))
     assert wire.parse_aggregates(body) == wire.Aggregates(generation=generation, aggregates=aggregates)
 
 
 @given(st.builds(CreateProvider, provider_uuid=UUIDS, name=NAMES, parent_uuid=st.none() | UUIDS))
-def test_a_provider_is_unchanged_after_conversion_to_json_and_back(write):
+def test_a_provider_survives_conversion_to_json_and_back(write):
     body = over_the_wire(wire.render_provider(write)) | {"generation": 0}
     assert wire.parse_provider(body) == Provider(
         uuid=write.provider_uuid, name=write.name, parent_uuid=write.parent_uuid, generation=0
@@ -97,26 +97,33 @@ def test_a_provider_is_unchanged_after_conversion_to_json_and_back(write):
 
 @pytest.mark.parametrize("parser", PARSERS.values(), ids=PARSERS.keys())
 @given(body=JSON | NEARLY)
-def test_parsing_any_json_either_succeeds_or_raises_placement_unavailable(parser, body):
+def test_any_json_is_parsed_or_raises_placement_unavailable(parser, body):
+    """Whatever JSON Placement sends, the agent parses it or raises PlacementUnavailable, and no other exception."""
     with contextlib.suppress(PlacementUnavailable):
         parser(body)
 
 
 @given(st.text())
-def test_an_error_about_an_invalid_response_quotes_only_a_part_of_the_response(text):
+def test_an_error_quotes_only_a_part_of_a_long_response(text):
+    """The agent rejects an invalid response of Placement with an error of less than 300 characters."""
     with pytest.raises(PlacementUnavailable) as raised:
         wire.parse_traits({"resource_provider_generation": text * 100, "traits": []})
     assert len(str(raised.value)) < 300
 
 
 @given(JSON | NEARLY)
-def test_an_error_body_of_any_json_is_read_as_an_error_code_and_a_detail_text(body):
+def test_any_json_is_read_as_an_error_code_and_a_detail(body):
+    """Whatever JSON the body of an error response contains, the agent reads an error code and a detail text from it."""
     said = wire.parse_refusal(body)
     assert isinstance(said.code, str)
     assert isinstance(said.detail, str)
 
 
-def test_s145_a_missing_inventory_field_gets_its_documented_default():
+def test_s145_a_missing_inventory_field_gets_its_default():
+    """Placement's answer contains only the total of an inventory.
+
+    The agent sets the other fields to Placement's defaults.
+    """
     body = {"resource_provider_generation": 4, "inventories": {"VCPU": {"total": 8}}}
     full = Inventory(
         resource_class="VCPU",
@@ -131,20 +138,23 @@ def test_s145_a_missing_inventory_field_gets_its_documented_default():
 
 
 @pytest.mark.parametrize("odd", [True, "8", 8.0, None])
-def test_an_inventory_total_that_is_not_an_integer_is_rejected(odd):
+def test_an_inventory_total_must_be_an_integer(odd):
+    """Placement sends true, "8", 8.0 or null as the total of an inventory. The agent rejects the response."""
     body = {"resource_provider_generation": 4, "inventories": {"VCPU": {"total": odd}}}
     with pytest.raises(PlacementUnavailable, match="total is not a 64-bit integer"):
         wire.parse_inventories(body)
 
 
 @pytest.mark.parametrize("odd", ["NaN", "Infinity", "true", "1" + "0" * 400])
-def test_an_allocation_ratio_that_is_not_a_finite_number_is_rejected(odd):
+def test_an_allocation_ratio_must_be_a_finite_number(odd):
+    """Placement sends NaN, Infinity, true or a huge number as the allocation ratio. The agent rejects the response."""
     text = '{"resource_provider_generation": 1, "inventories": {"VCPU": {"total": 8, "allocation_ratio": RATIO}}}'
     with pytest.raises(PlacementUnavailable, match="allocation_ratio"):
         wire.parse_inventories(json.loads(text.replace("RATIO", odd)))
 
 
-def test_parsed_allocations_are_sorted_by_consumer_and_resource_class():
+def test_allocations_are_sorted_by_consumer_and_class():
+    """The agent sorts the allocations in Placement's response by consumer and then by resource class."""
     body = {
         "resource_provider_generation": 12,
         "allocations": {
@@ -161,7 +171,8 @@ def test_parsed_allocations_are_sorted_by_consumer_and_resource_class():
     ]
 
 
-def test_a_response_that_has_more_allocations_than_the_limit_is_rejected():
+def test_a_response_with_too_many_allocations_is_rejected():
+    """A provider has 4 allocations. With a limit of 3 allocations, the agent rejects Placement's response."""
     held = {"resources": {"VCPU": 2, "DISK_GB": 1}, "consumer_generation": 1}
     body = {"resource_provider_generation": 12, "allocations": {UUID_A: held, UUID_B: held}}
     assert len(wire.parse_allocations(body, "rp", 4).allocations) == 4
@@ -169,7 +180,8 @@ def test_a_response_that_has_more_allocations_than_the_limit_is_rejected():
         wire.parse_allocations(body, "rp", 3)
 
 
-def test_a_consumer_is_read_with_its_allocations_on_all_providers():
+def test_a_consumer_is_read_with_all_its_allocations():
+    """A consumer has allocations on two providers. The agent reads both from Placement's response."""
     body = {
         "allocations": {"rp2": {"generation": 9, "resources": {"VCPU": 1}}, "rp1": {"resources": {"VCPU": 2}}},
         "project_id": "p",
@@ -191,7 +203,8 @@ def test_a_consumer_is_read_with_its_allocations_on_all_providers():
     )
 
 
-def test_an_empty_placement_answer_is_read_as_a_consumer_without_allocations():
+def test_an_empty_answer_means_no_allocations():
+    """Placement's answer about a consumer lists no allocations. The agent reads a consumer without allocations."""
     assert wire.parse_consumer({"allocations": {}}, UUID_A) == ConsumerRecord(
         consumer_uuid=UUID_A, generation=None, project_id=None, user_id=None, allocations=()
     )
@@ -202,11 +215,12 @@ def provider(uuid: str, parent: str | None, name: str = "") -> Provider:
 
 
 @given(st.permutations([provider("a", None), provider("z", "a"), provider("b", "z"), provider("c", "a")]))
-def test_providers_are_sorted_so_that_each_parent_precedes_its_children(providers):
+def test_each_provider_is_listed_after_its_parent(providers):
     assert [p.uuid for p in wire.parents_first(providers)] == ["a", "c", "z", "b"]
 
 
-def test_sorting_providers_raises_placement_unavailable_if_parents_form_a_loop():
+def test_providers_that_form_a_loop_are_rejected():
+    """Provider a is the parent of provider b, and b is the parent of a. The agent raises PlacementUnavailable."""
     with pytest.raises(PlacementUnavailable, match="loop"):
         wire.parents_first([provider("a", "b"), provider("b", "a")])
 
@@ -216,7 +230,7 @@ def test_microversion_1_9_is_lower_than_1_30():
     assert wire.parse_maximum(root) < wire.Microversion(1, 30)
 
 
-def test_the_wire_module_imports_nothing_for_logging_or_for_network_access():
-    """It imports none of ``logging``, ``time``, ``socket`` and ``requests``."""
+def test_the_wire_module_imports_no_logging_and_no_network():
+    """The module that parses Placement's JSON imports none of logging, time, socket and requests."""
     text = Path(wire.__file__).read_text()
     assert not [name for name in ("import logging", "import time", "import socket", "import requests") if name in text]

@@ -23,7 +23,8 @@ source = none
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: a configuration that only root may write")
-def test_the_privileged_helper_needs_no_network_to_read_its_configuration(tmp_path, monkeypatch):
+def test_the_helper_reads_its_configuration_without_network(tmp_path, monkeypatch):
+    """The privileged helper stocktake-probe reads its configuration in a sandbox that allows only unix sockets."""
     conf = tmp_path / "stocktake.conf"
     conf.write_text(CONF)
     conf.chmod(0o640)

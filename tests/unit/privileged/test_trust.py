@@ -20,33 +20,36 @@ def conf(tmp_path: pathlib.Path) -> pathlib.Path:
     return path
 
 
-def test_a_configuration_file_that_only_root_may_write_is_trusted(conf: pathlib.Path) -> None:
+def test_a_configuration_file_writable_by_root_is_trusted(conf: pathlib.Path) -> None:
+    """The privileged helper stocktake-probe accepts a configuration file that only root may write."""
     check_files([str(conf)])
 
 
 @pytest.mark.parametrize("mode", [0o660, 0o646])
-def test_a_configuration_file_is_refused_if_users_other_than_root_may_write_it(conf: pathlib.Path, mode: int) -> None:
+def test_a_configuration_file_others_may_write_is_refused(conf: pathlib.Path, mode: int) -> None:
+    """The privileged helper stocktake-probe refuses a configuration file with write permission for group or others."""
     conf.chmod(mode)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf}"):
         check_files([str(conf)])
 
 
-def test_a_configuration_file_that_root_does_not_own_is_refused(conf: pathlib.Path) -> None:
+def test_a_configuration_file_of_another_owner_is_refused(conf: pathlib.Path) -> None:
+    """The privileged helper stocktake-probe refuses a configuration file that root does not own."""
     os.chown(conf, 65534, 65534)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf}"):
         check_files([str(conf)])
 
 
 @pytest.mark.parametrize("change", [lambda folder: folder.chmod(0o777), lambda folder: os.chown(folder, 65534, 0)])
-def test_a_configuration_file_is_refused_if_others_may_write_its_folder(conf: pathlib.Path, change) -> None:
+def test_a_configuration_file_in_a_writable_folder_is_refused(conf: pathlib.Path, change) -> None:
+    """The helper stocktake-probe refuses a configuration file if users other than root may write its folder."""
     change(conf.parent)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf.parent}$"):
         check_files([str(conf)])
 
 
-def test_a_configuration_symlink_is_refused_if_others_may_write_its_folder(
-    conf: pathlib.Path, tmp_path: pathlib.Path
-) -> None:
+def test_a_symlink_in_a_writable_folder_is_refused(conf: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """A symlink to the configuration is in a folder that any user may write. The helper stocktake-probe refuses it."""
     folder = tmp_path / "open"
     folder.mkdir()
     folder.chmod(0o777)
@@ -55,7 +58,8 @@ def test_a_configuration_symlink_is_refused_if_others_may_write_its_folder(
         check_files([str(folder / "link.conf")])
 
 
-def test_root_may_use_the_privileged_helper_whatever_user_is_configured() -> None:
+def test_root_may_always_use_the_privileged_helper() -> None:
+    """The privileged helper stocktake-probe answers a process of root, whatever user its configuration allows."""
     ours, theirs = socket.socketpair()
     with ours, theirs:
         check_peer(ours, "no-such-user")
@@ -66,6 +70,7 @@ def test_root_may_use_the_privileged_helper_whatever_user_is_configured() -> Non
     ["qemu:///system", "lxc:///system", "test:///default", "qemu+unix:///system?socket=/run/libvirt/libvirt-sock"],
 )
 def test_a_libvirt_uri_of_this_host_is_trusted(uri: str) -> None:
+    """The privileged helper stocktake-probe accepts a libvirt URI such as qemu:///system that leads to this host."""
     check_uri(uri)
 
 
@@ -81,6 +86,7 @@ def test_a_libvirt_uri_of_this_host_is_trusted(uri: str) -> None:
         "system",
     ],
 )
-def test_a_libvirt_uri_that_names_a_program_or_a_host_is_refused(uri: str) -> None:
+def test_a_libvirt_uri_with_a_program_or_a_host_is_refused(uri: str) -> None:
+    """The helper stocktake-probe refuses a libvirt URI unless it leads to a local socket without starting a program."""
     with pytest.raises(Untrusted, match="does not lead to a socket of this host"):
         check_uri(uri)

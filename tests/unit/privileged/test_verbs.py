@@ -67,13 +67,15 @@ def ask(verb: Verb, runner: Recorder, scope: Scope = ALL) -> Answer:
         (Verb.NDCTL_LIST, ("ndctl", "list", "-X")),
     ],
 )
-def test_the_privileged_helper_runs_vgs_or_ceph_or_ndctl_as_requested(verb: Verb, command: tuple[str, ...]) -> None:
+def test_the_helper_runs_vgs_ceph_or_ndctl_as_requested(verb: Verb, command: tuple[str, ...]) -> None:
+    """The privileged helper stocktake-probe runs the command that the agent requests, and returns its output."""
     runner = Recorder(done("report"))
     assert ask(verb, runner).content == {"stdout": "report", "stderr": "", "returncode": 0}
     assert [argv[: len(command)] for argv in runner.commands] == [command]
 
 
-def test_the_helper_asks_lvs_only_for_volume_groups_that_exist() -> None:
+def test_the_helper_asks_lvs_only_for_existing_volume_groups() -> None:
+    """Two volume groups are configured and one exists. The privileged helper runs lvs for the existing one only."""
     runner = Recorder(done(VGS), done("volumes"))
     assert ask(Verb.LVM_VOLUMES, runner).content["stdout"] == "volumes"
     assert runner.commands[1][:2] == ("lvs", "-a")
@@ -82,7 +84,8 @@ def test_the_helper_asks_lvs_only_for_volume_groups_that_exist() -> None:
 
 
 @pytest.mark.parametrize("report", [done('{"report": [{"vg": []}]}'), done("nonsense")])
-def test_the_helper_refuses_to_list_volumes_if_vgs_names_no_volume_group(report: Completed) -> None:
+def test_the_helper_lists_no_volumes_without_a_group(report: Completed) -> None:
+    """The output of vgs contains no volume group. The privileged helper refuses to list logical volumes."""
     with pytest.raises(Untrusted, match="vgs"):
         ask(Verb.LVM_VOLUMES, Recorder(report))
 
@@ -92,14 +95,16 @@ def test_the_helper_returns_the_exit_code_of_a_failed_vgs() -> None:
 
 
 @pytest.mark.parametrize("verb", [verb for verb in Verb if verb not in ALWAYS])
-def test_the_helper_runs_no_command_for_a_source_that_is_not_configured(verb: Verb) -> None:
+def test_the_helper_refuses_a_source_that_is_not_configured(verb: Verb) -> None:
+    """The agent asks for a storage system that is not configured. The privileged helper refuses and runs no command."""
     runner = Recorder()
     with pytest.raises(Untrusted, match="the probe's configuration names no"):
         ask(verb, runner, NOTHING)
     assert runner.commands == []
 
 
-def test_the_helper_reports_a_command_that_timed_out_or_could_not_start() -> None:
+def test_the_helper_reports_a_command_that_failed_to_run() -> None:
+    """The privileged helper tells the agent that vgs timed out or could not be started."""
     late = ask(Verb.LVM_GROUPS, Recorder(TimeoutError("last words")))
     missing = ask(Verb.LVM_GROUPS, Recorder(FileNotFoundError(errno.ENOENT, "no such file")))
     assert (late, missing) == (
@@ -108,19 +113,22 @@ def test_the_helper_reports_a_command_that_timed_out_or_could_not_start() -> Non
     )
 
 
-def test_the_privileged_helper_returns_a_size_or_an_error_for_each_file_system() -> None:
+def test_the_helper_returns_a_size_or_an_error_per_file_system() -> None:
+    """The privileged helper returns the size of "/", and an error for a file system that does not exist."""
     facts = measured_of(json.loads(json.dumps(ask(Verb.FILE_SYSTEMS, Recorder()).content))).facts
     assert [found.path for found in facts.filesystems] == ["/"]
     assert facts.filesystems[0].size_bytes > 0
     assert facts.unread == (("/nowhere", "No such file or directory"),)
 
 
-def test_the_helper_finds_no_images_if_the_instances_folder_does_not_exist() -> None:
+def test_the_helper_finds_no_images_without_a_folder() -> None:
+    """nova's folder for instances does not exist. The privileged helper reports no images and no error."""
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder()).content)))
     assert (measured.facts.image_stores, measured.facts.unread, measured.guests_unread) == ((), (), "")
 
 
-def test_the_helper_says_why_no_guest_disk_was_measured_if_libvirt_fails() -> None:
+def test_the_helper_says_why_no_guest_disk_was_measured() -> None:
+    """The privileged helper cannot connect to libvirt. It tells the agent why it measured no guest disks."""
     scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder(), scope).content)))
     assert measured.guests_unread == (
@@ -128,12 +136,13 @@ def test_the_helper_says_why_no_guest_disk_was_measured_if_libvirt_fails() -> No
     )
 
 
-def test_domain_capabilities_are_reported_as_unread_if_libvirt_does_not_answer() -> None:
+def test_the_helper_reports_unread_domain_capabilities() -> None:
+    """The privileged helper cannot connect to libvirt. It tells the agent that the domain capabilities are unread."""
     scope = dataclasses.replace(ALL, libvirt_uri="test:///nowhere.xml")
     assert ask(Verb.DOMAIN_CAPABILITIES, Recorder(), scope).kind is Kind.UNREAD
 
 
-def test_the_helper_returns_the_error_if_libvirt_lacks_domain_capabilities() -> None:
-    """libvirt's test driver does not support the call."""
+def test_the_helper_returns_libvirts_error_code() -> None:
+    """libvirt's test driver has no domain capabilities. The privileged helper returns the error code of libvirt."""
     answers = ask(Verb.DOMAIN_CAPABILITIES, Recorder()).content["answers"]
     assert [answer["code"] for answer in answers] == [libvirt.VIR_ERR_NO_SUPPORT]
