@@ -95,8 +95,8 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_an_agent_beside_nova_compute_allocates_unknown_volumes_and_guests():
-    """Volumes and guests have separate consumers."""
+def test_a_companion_allocates_unknown_volumes_and_guests():
+    """In role companion (beside nova-compute), the agent allocates what volumes and guests unknown to nova use."""
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -109,15 +109,19 @@ def test_an_agent_beside_nova_compute_allocates_unknown_volumes_and_guests():
 
 
 @pytest.mark.parametrize("nova", [ALIVE, state(service=service())], ids=["alive", "dead"])
-def test_an_agent_beside_nova_compute_writes_only_allocations_to_placement(nova):
-    """It does not report nova-compute as another writer."""
+def test_a_companion_writes_only_allocations_to_placement(nova):
+    """In role companion (beside nova-compute), the agent writes allocations and leaves the providers to nova."""
     decision = decided(world(nova=nova), BESIDE)
     assert (decision.plan.writes, decision.rival) == ((), None)
     assert [f.code for f in decision.findings if f.code == "rival-writer"] == []
     assert decision.plan.allocations
 
 
-def test_an_agent_beside_nova_compute_writes_nothing_in_the_second_audit():
+def test_a_companion_writes_nothing_in_its_second_audit():
+    """In role companion (beside nova-compute), the agent writes its allocations once.
+
+    A second audit has nothing to write.
+    """
     first = decided(world(), BESIDE).plan
     placed = after(view(provider=NOVA), first.allocations)
     again = decided(world(placement=placed), BESIDE)
@@ -125,13 +129,18 @@ def test_an_agent_beside_nova_compute_writes_nothing_in_the_second_audit():
     assert [f.code for f in again.findings if f.code in ("consumer-unknown", "over-capacity")] == []
 
 
-def test_an_allocation_write_sends_the_consumer_generation_that_was_read():
+def test_a_write_of_an_allocation_sends_the_read_generation():
+    """The agent sends the consumer generation that it read, so that Placement can detect another writer."""
     recorded = view(ours(VOLUME, DISK_GB=7), provider=NOVA)
     (write,) = decided(world(placement=recorded, libvirt=host()), BESIDE).plan.allocations
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_the_agent_removes_its_allocations_for_vanished_guests_and_volumes():
+def test_allocations_for_vanished_guests_and_volumes_go():
+    """The agent had allocated the use of an unknown guest and volume.
+
+    Both vanish, and the agent removes its allocations.
+    """
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -147,8 +156,8 @@ def test_the_agent_removes_its_allocations_for_vanished_guests_and_volumes():
         (PLACEMENT, True, True),
     ],
 )
-def test_the_agent_keeps_the_allocation_of_a_volume_that_cannot_be_read(lost, kept_volume, kept_guest):
-    """If libvirt, nova or Placement cannot be read, the allocations of guests stay too."""
+def test_an_unread_source_keeps_the_allocation_for_volumes(lost, kept_volume, kept_guest):
+    """The agent keeps its allocation for volumes if LVM, libvirt, nova's database or Placement cannot be read."""
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -158,22 +167,27 @@ def test_the_agent_keeps_the_allocation_of_a_volume_that_cannot_be_read(lost, ke
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_allocated_vcpu_and_memory_are_updated_even_if_lvm_cannot_be_read():
-    """The allocated disk keeps its amount, because LVM could not be read."""
+def test_allocated_cpu_and_memory_change_without_lvm():
+    """LVM cannot be read. The agent updates a guest's allocated VCPU and MEMORY_MB, and leaves DISK_GB as it is."""
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
     assert held(plan, GUEST) == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 4}
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_foreign_volumes_keep_their_allocations_only_if_the_policy_is_reserve(policy):
+def test_unknown_volumes_lose_their_allocation_by_policy(policy):
+    """The operator sets foreign_volumes to "report" or "ignore".
+
+    The agent removes its allocation for unknown volumes.
+    """
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_a_guest_that_already_has_an_allocation_gets_no_second_one():
+def test_a_guest_with_an_allocation_gets_no_second_one():
+    """A guest that nova does not know already has an allocation in Placement. The agent adds none of its own."""
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -190,32 +204,35 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_an_agent_beside_nova_compute_writes_nothing_without_its_provider(placement, why):
-    """Nor does it write to a Placement server older than microversion 1.38."""
+def test_a_companion_writes_nothing_without_a_usable_provider(placement, why):
+    """In role companion, the agent needs the provider that nova-compute created, and Placement's microversion 1.38."""
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_an_agent_beside_nova_compute_writes_nothing_if_nova_names_another_node():
+def test_a_companion_writes_nothing_for_a_doubtful_node():
+    """nova's database has another node name for this host. In role companion, the agent writes no allocations."""
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
     assert "identity is in doubt" in plan.held_back[0].why
 
 
-def test_an_agent_that_only_observes_detects_a_running_nova_compute():
-    """In role observer, the agent reports nova-compute as a rival writer."""
+def test_an_observer_detects_a_running_nova_compute():
+    """In role observer, the agent only reads. It detects that nova-compute also writes to Placement."""
     decision = decided(world(), lvm_settings(role=Role.OBSERVER))
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
 
-def test_an_agent_beside_nova_compute_reserves_nothing_for_unknown_volumes():
+def test_a_companion_reserves_nothing_for_unknown_volumes():
+    """An agent in role owner reserves DISK_GB for volumes unknown to nova. An agent in role companion reserves none."""
     assert reserves(decided(world(), lvm_settings()))["DISK_GB"] == 3
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
 
 def test_the_ledger_shows_why_the_agent_made_an_allocation():
+    """The agent's ledger shows whether an allocation of the agent is for unknown guests or for unknown volumes."""
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     rows = [r for r in decision.ledger if r.consumer_kind == "stocktake"]
@@ -230,7 +247,8 @@ def test_the_ledger_shows_why_the_agent_made_an_allocation():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_the_agent_does_not_take_over_an_equal_allocation_of_another_consumer():
+def test_the_agent_adopts_no_allocation_of_another_consumer():
+    """Another consumer has an allocation of the same size. The agent still writes its own, for an unknown volume."""
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -257,7 +275,8 @@ DEMANDS = {
 
 
 @pytest.mark.parametrize(("there", "claims", "expected"), DEMANDS.values(), ids=DEMANDS.keys())
-def test_disk_amounts_are_summed_and_multiplied_by_the_ratio_before_rounding_up(there, claims, expected):
+def test_disk_amounts_are_rounded_up_once(there, claims, expected):
+    """The agent adds up the bytes of all volumes, multiplies by the allocation ratio, and then rounds up to GiB."""
     assert demand(claims, there) == expected
 
 
@@ -284,24 +303,30 @@ CUTS = {
 
 
 @pytest.mark.parametrize(("there", "used", "wanted", "expected"), CUTS.values(), ids=CUTS.keys())
-def test_an_allocation_amount_is_adjusted_to_the_limits_of_the_inventory(there, used, wanted, expected):
+def test_an_allocation_is_fitted_to_the_inventory(there, used, wanted, expected):
+    """The agent fits the amount of its allocation to the free capacity, min_unit, max_unit and step_size."""
     assert cut(wanted, there, used) == expected
 
 
-def test_only_the_sum_of_disk_amounts_is_rounded_up_to_a_multiple_of_step_size():
+def test_only_the_sum_of_disk_amounts_is_rounded_to_step_size():
+    """The agent needs 5 GiB and 2 GiB of disk, and step_size is 4. It allocates 8 GiB and not 12 GiB."""
     claims = [claim("DISK_GB", 0, VOLUME, 5 * GIB), claim("DISK_GB", 0, ORPHAN, 2 * GIB)]
     assert shares(claims, inventory("DISK_GB", 20, step_size=4)) == {VOLUME: 8, ORPHAN: 0}
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_the_agent_increases_one_allocation_before_it_reduces_another_one():
-    """The volume of a deleted instance becomes foreign: for a moment both consumers count it, never neither."""
+def test_an_allocation_is_added_before_another_is_removed():
+    """A volume moves from one of the agent's consumers to another. For a moment both consumers have its allocation."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
 
 
-def test_the_agent_removes_an_allocation_first_if_the_new_one_does_not_fit_yet():
+def test_an_allocation_is_removed_first_if_space_is_short():
+    """A volume moves between two of the agent's consumers.
+
+    The disk is full, so the agent first removes the old allocation.
+    """
     full = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), allocations(uuid("i1"), DISK_GB=16), provider=NOVA)
     plan = decided(world(placement=full, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [0, 1]
@@ -332,8 +357,8 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
-def test_an_allocation_reduced_to_fit_the_inventory_passes_placement_checks(there, claims, used):
-    """Placement's own check has four reasons to refuse (409 and 400)."""
+def test_a_fitted_allocation_passes_placements_checks(there, claims, used):
+    """The agent fits its allocations to capacity, min_unit, max_unit and step_size, as Placement demands."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():
         if amount:
@@ -349,8 +374,8 @@ def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
 
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
-def test_allocating_or_reserving_an_amount_leaves_nearly_equal_free_capacity(found, ratio):
-    """In role companion the agent allocates, in role owner it reserves; both round up by less than one unit."""
+def test_allocating_and_reserving_leave_equal_free_capacity(found, ratio):
+    """Role companion allocates an amount and role owner reserves it. The free capacity differs only by the rounding."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
     reserved, _ = raised(there, (), claims, settings())
@@ -360,7 +385,8 @@ def test_allocating_or_reserving_an_amount_leaves_nearly_equal_free_capacity(fou
 
 
 @given(inventories(), DISK_CLAIMS, st.randoms(use_true_random=False))
-def test_allocations_do_not_depend_on_the_order_of_the_listed_disk_amounts(there, claims, shuffler: random.Random):
+def test_allocations_do_not_depend_on_the_order_of_volumes(there, claims, shuffler: random.Random):
+    """The agent allocates the same amounts, in whatever order the unknown volumes are listed."""
     shuffled = list(claims)
     shuffler.shuffle(shuffled)
     assert shares(shuffled, there) == shares(claims, there)
@@ -370,8 +396,8 @@ SIZES = st.lists(st.integers(1, 40).map(lambda quarters: quarters / 4), max_size
 
 
 @given(SIZES, SIZES, st.integers(0, 19), st.lists(st.integers(1, 5), max_size=3), inventories())
-def test_the_next_audit_writes_nothing_if_placement_accepted_every_write(before, now, others, guests, disk):
-    """Whatever the agent's consumers held before and whatever the host holds now: one round of writes, then none."""
+def test_an_audit_writes_nothing_after_successful_writes(before, now, others, guests, disk):
+    """In role companion, Placement accepts all writes of an audit. The next audit of the same host plans no writes."""
     recorded = view(
         allocations(uuid("i1"), DISK_GB=others) if others else (), provider=root(*NOVA.inventories[:2], disk)
     )
@@ -398,16 +424,19 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_a_takeover_replaces_allocations_of_the_agent_by_a_reserved_amount():
-    """Earlier, in role companion, the agent allocated the use of a volume and of a guest that are unknown to nova."""
+def test_a_takeover_replaces_allocations_by_reserved():
+    """The role changes from companion to owner.
+
+    The agent removes its allocations and raises the reserved DISK_GB instead.
+    """
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
 
 
-def test_an_agent_that_takes_over_writes_nothing_until_nova_compute_has_ended():
-    """In role owner, the agent waits until nova-compute has ended."""
+def test_a_takeover_waits_until_nova_compute_has_ended():
+    """The agent is set to take nova-compute's place. It writes nothing to Placement as long as nova-compute runs."""
     plan = decided(world(placement=PLACED, nova=ALIVE), OWNER).plan
     assert (plan.writes, plan.allocations) == ((), ())
 
@@ -415,11 +444,15 @@ def test_an_agent_that_takes_over_writes_nothing_until_nova_compute_has_ended():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_an_agent_that_replaces_nova_keeps_allocations_of_unread_volumes(lost, volume_goes, guest_goes):
-    """If libvirt or nova cannot be read, the allocations of volumes and guests both stay."""
+def test_a_takeover_keeps_the_allocation_of_unread_volumes(lost, volume_goes, guest_goes):
+    """The agent takes nova-compute's place, and LVM cannot be read.
+
+    The agent keeps its allocation for unknown volumes.
+    """
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 
 
-def test_a_takeover_writes_no_allocation_if_the_agent_had_made_none():
+def test_a_takeover_without_own_allocations_writes_none():
+    """The agent takes nova-compute's place and has no allocations of its own. It neither adds nor removes one."""
     assert decided(world(placement=view(provider=NOVA), nova=DEAD), OWNER).plan.allocations == ()
