@@ -67,7 +67,8 @@ HELD = view(
 )
 
 
-def test_a_new_host_gets_a_root_provider_with_vcpu_and_memory_and_disk():
+def test_a_new_host_gets_a_provider_with_cpu_memory_and_disk():
+    """Placement has no provider for the host. The agent plans one with the classes VCPU, MEMORY_MB and DISK_GB."""
     wanted = wanted_root(decided(snapshot(placement=view(providers=())), settings(reserved_host_memory_mib=128)))
     assert (wanted.key, wanted.uuid, wanted.name, wanted.parent_uuid) == (ROOT, ROOT_UUID, NODE, None)
     assert wanted.inventories == (
@@ -79,7 +80,8 @@ def test_a_new_host_gets_a_root_provider_with_vcpu_and_memory_and_disk():
     assert wanted.frozen == ()
 
 
-def test_s93_vcpu_pcpu_memory_and_disk_inventories_have_the_defaults_of_nova():
+def test_s93_inventories_have_the_defaults_of_nova():
+    """The agent writes VCPU, PCPU, MEMORY_MB and DISK_GB with the same ratios and max_unit as nova-compute."""
     machine = snapshot(libvirt=host(cpus=36, memory_mib=1024), files=filesystem(200), placement=view(providers=()))
     shared, dedicated = tuple(range(24)), tuple(range(24, 36))
     chosen = settings(cpu_shared_set=shared, cpu_dedicated_set=dedicated, reserved_host_memory_mib=512)
@@ -120,7 +122,7 @@ FROZEN = {
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), FROZEN.values(), ids=FROZEN.keys())
 def test_an_inventory_stays_unchanged_if_its_source_is_unusable(world, chosen, expected):
-    """The plan names the reason."""
+    """An inventory depends on a source that cannot be read, such as LVM. The agent leaves the inventory as it is."""
     wanted = wanted_root(decided(world, chosen))
     assert {f.name: f.why for f in wanted.frozen} == expected
     assert {i.resource_class for i in wanted.inventories}.isdisjoint(expected)
@@ -161,7 +163,8 @@ UNMANAGED = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), UNMANAGED.values(), ids=UNMANAGED.keys())
-def test_guests_and_volumes_that_nova_does_not_know_raise_the_reserved_amount(world, chosen, expected):
+def test_guests_and_volumes_unknown_to_nova_raise_reserved(world, chosen, expected):
+    """By default, the agent adds what guests and volumes unknown to nova use to the reserved amounts."""
     assert reserves(decided(world, chosen)) == expected
 
 
@@ -194,33 +197,39 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_a_reserved_amount_is_lowered_only_if_all_needed_sources_were_read(world, chosen, expected):
-    """An unread source may hide guests and volumes that nova does not know."""
+def test_reserved_is_lowered_only_if_all_sources_were_read(world, chosen, expected):
+    """nova's database or libvirt is unread, and may hide unknown guests.
+
+    The agent does not lower the reserved amounts.
+    """
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_the_part_of_reserved_that_is_kept_from_placement_is_listed_separately():
-    """While nova's database is unread, the agent keeps the higher value that Placement has."""
+def test_the_kept_part_of_reserved_is_listed_separately():
+    """nova's database is unread. The agent keeps a higher reserved amount of Placement and lists the surplus apart."""
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))
     )
 
 
-def test_the_wanted_root_provider_has_no_name_if_the_node_name_is_unknown():
+def test_the_root_provider_has_no_name_without_a_node_name():
+    """libvirt is unread, and the node's name is unknown. The agent's planned root provider has no name."""
     decision = decide(snapshot(lost=[LIBVIRT]), settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert wanted_root(decision).name == ""
     assert {i.resource_class for i in wanted_root(decision).inventories} == {"DISK_GB"}
 
 
-def test_no_write_is_planned_while_the_root_provider_uuid_is_unknown():
+def test_no_write_is_planned_without_the_uuid_of_the_provider():
+    """The agent does not know the UUID of the host's provider. It counts nova's instances and plans no writes."""
     decision = decide(snapshot(nova=state(instance())), settings(), Subject(root_uuid=None, node=NODE), None)
     assert decision.tree is None
     assert decision.plan.writes == ()
     assert decision.books.promised.total("VCPU") == 1
 
 
-def test_the_reserved_amount_excludes_guests_that_nova_has_on_this_host():
+def test_a_guest_of_nova_is_not_reserved():
+    """nova's database places a guest on this host. The agent adds nothing for the guest to the reserved VCPU."""
     world = snapshot(nova=state(instance(host=HOST)), libvirt=host(domain(vcpus=40)))
     assert reserves(decided(world))["VCPU"] == 0
 
@@ -231,8 +240,11 @@ CARDS_AND_SEV = dataclasses.replace(
 )
 
 
-def test_s94_a_host_without_resources_gets_only_an_empty_root_provider():
-    """Totals of 0 are left out, since Placement refuses them."""
+def test_s94_a_host_without_resources_gets_an_empty_provider():
+    """A host has no CPUs, memory, disk or devices.
+
+    Its provider has no inventories, because Placement refuses totals of 0.
+    """
     empty = encrypting(x86(machine(sev=SevLimits(max_guests=0, max_es_guests=0))), sev="Y", sev_es="Y")
     nothing = dataclasses.replace(
         empty, cpus=(), memory_mib=0, devices=Devices(mdev_parents=(card(GPU_06, nvidia_11=0),))
@@ -244,6 +256,7 @@ def test_s94_a_host_without_resources_gets_only_an_empty_root_provider():
 
 
 def test_the_tree_lists_the_root_first_and_then_its_children():
+    """The agent plans a provider for the host, and below it one for AMD SEV and one for each of two GPUs."""
     tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
     assert [provider.name for provider in tree.providers] == [
         NODE,
@@ -256,13 +269,18 @@ def test_the_tree_lists_the_root_first_and_then_its_children():
     assert all("OWNER_NOVA" in provider.traits_unwanted for provider in tree.providers)
 
 
-def test_resources_of_guests_unknown_to_nova_are_reserved_only_on_the_root():
+def test_unknown_guests_are_reserved_only_on_the_root():
+    """A guest is unknown to nova. The agent reserves its VCPU on the root provider, and nothing on the children."""
     tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
     assert tree.root.inventory("VCPU").reserved == 2
     assert {i.reserved for provider in tree.providers[1:] for i in provider.inventories} == {0}
 
 
-def test_other_child_providers_are_updated_even_if_mdev_devices_are_unreadable():
+def test_other_children_are_planned_if_devices_are_unread():
+    """libvirt cannot list the devices.
+
+    The agent leaves the GPU providers alone and still plans the provider for AMD SEV.
+    """
     devices_lost = dataclasses.replace(CARDS_AND_SEV, devices=None, devices_unknown_because="a device vanished")
     tree = tree_of(snapshot(libvirt=devices_lost), BOTH)
     assert list(below(tree)) == ["amd_sev"]
@@ -271,8 +289,8 @@ def test_other_child_providers_are_updated_even_if_mdev_devices_are_unreadable()
     ]
 
 
-def test_the_provider_tree_has_no_children_while_the_node_name_is_unknown():
-    """A child's name begins with the node's name, so the agent could not find an existing child."""
+def test_no_children_are_planned_without_the_node_name():
+    """A child provider's name begins with the node's name. An agent that does not know the name plans no children."""
     decision = decide(
         snapshot(libvirt=CARDS_AND_SEV, placement=standing(child(GPU_06, inventory("VGPU", 2)))),
         BOTH,
@@ -283,7 +301,8 @@ def test_the_provider_tree_has_no_children_while_the_node_name_is_unknown():
     assert decision.tree.obsolete == ()
 
 
-def test_traits_from_operators_stay_if_the_agent_takes_over_a_child_provider():
+def test_a_takeover_keeps_the_traits_of_operators():
+    """The agent takes over a child provider from nova-compute, and keeps a trait that an operator has set."""
     theirs = child("amd_sev", traits=frozenset({"OWNER_NOVA", "CUSTOM_RACK_7", "HW_CPU_X86_AMD_SEV"}))
     decision = decided(snapshot(libvirt=CARDS_AND_SEV, placement=standing(theirs)))
     (put,) = [w for w in decision.plan.writes if isinstance(w, PutTraits) and w.provider_uuid == theirs.uuid]

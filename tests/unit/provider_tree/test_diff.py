@@ -70,13 +70,18 @@ INVENTORIES = {
 
 
 @pytest.mark.parametrize(("provider", "observed", "expected"), INVENTORIES.values(), ids=INVENTORIES.keys())
-def test_inventories_are_written_only_if_a_class_managed_by_the_agent_changes(provider, observed, expected):
+def test_inventories_are_written_only_if_one_must_change(provider, observed, expected):
+    """The agent writes a provider's inventories if one of its own classes changes, and keeps the operator's classes."""
     plan = diff(tree(provider), observed)
     assert list(plan.writes) == expected
     assert plan.generations == (((ROOT_UUID, 7),) if expected else ())
 
 
-def test_a_resource_class_that_has_allocations_is_not_removed():
+def test_a_resource_class_with_allocations_is_not_removed():
+    """The agent wants to remove the class PCPU from a provider.
+
+    It waits, because an instance has an allocation of PCPU.
+    """
     used = inventory("PCPU", 2)
     observed = dataclasses.replace(held(used, VCPU), allocations=allocations(uuid("i1"), PCPU=1))
     plan = diff(tree(wanted(MEMORY, VCPU)), observed)
@@ -85,20 +90,25 @@ def test_a_resource_class_that_has_allocations_is_not_removed():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="PCPU", why=why),)
 
 
-def test_the_total_of_a_class_that_has_allocations_may_be_reduced():
-    """Placement accepts the smaller total with 200 (measured); over-capacity reports it."""
+def test_the_total_of_an_allocated_class_may_be_reduced():
+    """An instance has an allocation of VCPU. The agent still lowers the total of VCPU, which Placement accepts."""
     observed = dataclasses.replace(held(VCPU), allocations=allocations(uuid("i1"), VCPU=16))
     smaller = dataclasses.replace(VCPU, total=2, max_unit=2)
     assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
 
 
-def test_a_resource_class_is_removed_even_if_a_child_has_allocations_of_it():
+def test_an_allocation_on_a_child_does_not_keep_a_class():
+    """An instance has an allocation of PCPU on a child provider.
+
+    The agent still removes PCPU from the root provider.
+    """
     elsewhere = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(uuid("i1"), PCPU=1))
     observed = dataclasses.replace(held(inventory("PCPU", 2), VCPU), allocations=elsewhere)
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
 
 
-def test_the_disk_gb_inventory_stays_unchanged_if_lvm_cannot_be_read():
+def test_the_disk_inventory_stays_if_lvm_cannot_be_read():
+    """LVM cannot be read. The agent leaves the DISK_GB inventory in Placement as it is, and says why."""
     lvm_down = Frozen(name="DISK_GB", why="lvm could not be read")
     disk = inventory("DISK_GB", 20, reserved=3)
     plan = diff(tree(wanted(MEMORY, frozen=(lvm_down,))), held(disk))
@@ -106,7 +116,8 @@ def test_the_disk_gb_inventory_stays_unchanged_if_lvm_cannot_be_read():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="DISK_GB", why="lvm could not be read"),)
 
 
-def test_disk_gb_is_not_added_to_placement_while_lvm_cannot_be_read():
+def test_no_disk_inventory_is_added_if_lvm_cannot_be_read():
+    """LVM cannot be read, and the provider in Placement has no DISK_GB inventory. The agent does not add one."""
     frozen = Frozen(name="DISK_GB", why="lvm could not be read")
     assert diff(tree(wanted(VCPU, frozen=(frozen,))), held(VCPU)).writes == ()
 
@@ -121,13 +132,15 @@ TRAITS = {
 
 
 @pytest.mark.parametrize(("before", "after"), TRAITS.values(), ids=TRAITS.keys())
-def test_a_trait_update_keeps_traits_that_the_agent_does_not_manage(before, after):
+def test_a_trait_update_keeps_the_traits_of_operators(before, after):
+    """The agent adds its own traits to a provider and removes nova's. A trait that an operator set stays."""
     plan = diff(tree(wanted(VCPU)), held(VCPU, traits=before))
     expected = () if after is None else (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(after))),)
     assert plan.writes == expected
 
 
-def test_a_new_root_provider_is_created_before_its_inventories_and_traits():
+def test_a_provider_is_created_before_its_inventories():
+    """For a new host, the agent creates the provider first. Then it writes the inventories and the traits."""
     plan = diff(tree(wanted(MEMORY, VCPU)), NOTHING)
     assert plan.writes == (
         CreateProvider(provider_uuid=ROOT_UUID, name=NODE, parent_uuid=None),
@@ -137,7 +150,8 @@ def test_a_new_root_provider_is_created_before_its_inventories_and_traits():
     assert plan.generations == ()
 
 
-def test_a_root_provider_is_created_only_if_its_name_is_known():
+def test_no_root_provider_is_created_without_its_name():
+    """The agent does not know the node's name. It creates no provider, and says why."""
     plan = diff(tree(wanted(VCPU, name="")), NOTHING)
     assert plan.writes == ()
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="create", why="the node's name is not known"),)
@@ -155,7 +169,8 @@ def child(name, parent=ROOT_UUID, **changes):
     )
 
 
-def test_s157_parent_providers_are_written_first_and_deletions_come_last():
+def test_s157_parents_are_written_first_and_deletions_last():
+    """The agent writes a parent provider before its children. It deletes obsolete providers at the end."""
     before = (root(), *(root(uuid=uuid(n), name=n, parent_uuid=ROOT_UUID) for n in ("r", "s")))
     observed = view(providers=before)
     plan = diff(
@@ -177,8 +192,8 @@ def test_s157_parent_providers_are_written_first_and_deletions_come_last():
 
 
 @pytest.mark.parametrize("child_goes", [False, True])
-def test_a_provider_is_deleted_only_together_with_all_of_its_children(child_goes):
-    """Placement refuses to delete a parent with 409; an operator may have put another provider below the agent's."""
+def test_a_provider_is_deleted_only_with_all_its_children(child_goes):
+    """Placement refuses to delete a provider with children, so the agent keeps it unless the children go too."""
     below = root(uuid=uuid("below"), name="below", parent_uuid=uuid("old"))
     old = root(uuid=uuid("old"), name="old", parent_uuid=ROOT_UUID)
     gone = (uuid("below"), uuid("old")) if child_goes else (uuid("old"),)
@@ -192,19 +207,24 @@ def test_a_provider_is_deleted_only_together_with_all_of_its_children(child_goes
     )
 
 
-def test_a_child_provider_that_the_agent_does_not_manage_stays_unchanged():
+def test_a_child_provider_of_another_writer_stays_unchanged():
     observed = view(providers=(root(VCPU), root(uuid=uuid("nova's"), name="x", parent_uuid=ROOT_UUID)))
     assert diff(tree(wanted(VCPU)), observed).writes == ()
 
 
-def test_equal_plans_have_equal_digests_and_different_plans_different_digests():
+def test_only_equal_plans_have_equal_digests():
+    """Two equal plans of writes have the same digest. A plan with another reserved amount has another digest."""
     one, same = (diff(tree(wanted(MEMORY, VCPU)), held(VCPU)) for _ in range(2))
     other = diff(tree(wanted(dataclasses.replace(MEMORY, reserved=1), VCPU)), held(VCPU))
     assert one.digest == same.digest
     assert one.digest != other.digest
 
 
-def test_a_trait_unknown_to_placement_is_reported_and_not_written():
+def test_a_trait_unknown_to_placement_is_not_written():
+    """The agent wants to set a trait that is unknown to an older Placement.
+
+    It does not write the trait, and says why.
+    """
     provider = wanted(VCPU, traits_wanted=OURS | {"HW_NEW"})
     plan = diff(tree(provider), held(VCPU, traits=OURS), frozenset({"HW_NEW", "HW_OTHER"}))
     assert plan.writes == ()
@@ -213,7 +233,8 @@ def test_a_trait_unknown_to_placement_is_reported_and_not_written():
     )
 
 
-def test_a_trait_unknown_to_placement_does_not_prevent_writing_the_others():
+def test_known_traits_are_written_beside_an_unknown_one():
+    """One trait is unknown to an older Placement. The agent still writes the other traits of the provider."""
     provider = wanted(VCPU, traits_wanted=OURS | {"HW_NEW"})
     plan = diff(tree(provider), held(VCPU, traits=frozenset({"CUSTOM_RACK"})), frozenset({"HW_NEW"}))
     assert plan.writes == (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(OURS | {"CUSTOM_RACK"}))),)
@@ -228,8 +249,8 @@ AGGREGATES = {
 
 
 @pytest.mark.parametrize(("before", "after"), AGGREGATES.values(), ids=AGGREGATES.keys())
-def test_a_provider_keeps_aggregates_that_the_agent_does_not_manage(before, after):
-    """Wanted aggregates are added, and unwanted ones removed."""
+def test_a_provider_keeps_the_aggregates_of_operators(before, after):
+    """The agent adds and removes its own aggregates at a provider. Aggregates that others set stay."""
     provider = wanted(VCPU, aggregates_wanted=frozenset({"a"}), aggregates_unwanted=frozenset({"b"}))
     plan = diff(tree(provider), held(VCPU, traits=OURS, aggregates=frozenset(before)))
     expected = () if after is None else (PutAggregates(provider_uuid=ROOT_UUID, aggregates=tuple(sorted(after))),)
@@ -241,13 +262,18 @@ def standing(name, parent=ROOT_UUID):
     return root(inventory("VGPU", 1), uuid=uuid(name), name=f"{name} by hand", parent_uuid=parent, traits=OURS)
 
 
-def test_a_provider_below_a_wrong_parent_is_moved_and_keeps_its_name():
+def test_a_provider_below_a_wrong_parent_is_moved():
+    """The agent moves a provider below the planned parent, and keeps the name that the provider has in Placement."""
     observed = view(providers=(root(traits=OURS), standing("p"), standing("q", uuid("p"))))
     plan = diff(tree(wanted(), child("p"), child("q")), observed)
     assert plan.writes == (MoveProvider(provider_uuid=uuid("q"), name="q by hand", parent_uuid=ROOT_UUID),)
 
 
-def test_an_obsolete_provider_is_deleted_after_its_children_are_moved():
+def test_children_are_moved_before_their_parent_is_deleted():
+    """An obsolete provider has a child that is still needed.
+
+    The agent moves the child first and then deletes the parent.
+    """
     observed = view(providers=(root(traits=OURS), standing("r"), standing("q", uuid("r"))))
     plan = diff(tree(wanted(), child("q"), obsolete=(uuid("r"),)), observed)
     assert plan.writes == (
@@ -256,7 +282,11 @@ def test_an_obsolete_provider_is_deleted_after_its_children_are_moved():
     )
 
 
-def test_no_provider_is_created_or_moved_below_a_missing_parent():
+def test_nothing_is_created_or_moved_below_a_missing_parent():
+    """The planned parent of two providers does not exist.
+
+    The agent neither creates nor moves a provider, and says why.
+    """
     observed = view(providers=(root(traits=OURS), standing("p")))
     plan = diff(tree(wanted(), child("p", uuid("nobody")), child("q", uuid("nobody"))), observed)
     assert plan.writes == ()

@@ -208,7 +208,8 @@ def told(plan: Plan, one: str) -> frozenset[str]:
 
 
 @given(worlds())
-def test_law_1_a_plan_reaches_every_wanted_value_or_says_why_it_cannot(world):
+def test_law_1_a_plan_reaches_each_wanted_value_or_says_why(world):
+    """For any tree of providers, the agent's plan gives Placement each wanted value or contains a reason why not."""
     plan = diff(world.wanted, world.view())
     then = {p.uuid: p for p in carried_out(plan, world)}
     before = {p.uuid: p for p in world.providers}
@@ -231,7 +232,8 @@ def test_law_1_a_plan_reaches_every_wanted_value_or_says_why_it_cannot(world):
 
 
 @given(worlds())
-def test_law_1_the_agent_changes_no_placement_data_of_other_writers(world):
+def test_law_1_a_plan_changes_no_data_of_other_writers(world):
+    """For any tree in Placement, the agent's plan leaves the providers, classes and traits of others unchanged."""
     then = {p.uuid: p for p in carried_out(diff(world.wanted, world.view()), world)}
     for old in world.providers:
         if old.uuid not in world.ours:
@@ -246,8 +248,8 @@ def test_law_1_the_agent_changes_no_placement_data_of_other_writers(world):
 
 
 @given(worlds())
-def test_law_1_from_microversion_1_37_each_provider_gets_its_planned_parent(world):
-    """From 1.37 on no parent is ever held back: in the order parents first every move works."""
+def test_law_1_from_1_37_each_provider_gets_its_planned_parent(world):
+    """With Placement's microversion 1.37 or later, the agent's plan moves each provider below its planned parent."""
     world = dataclasses.replace(world, reparents=True)
     plan = diff(world.wanted, world.view())
     assert not [held for held in plan.held_back if held.what in ("new parent", "create")]
@@ -256,7 +258,8 @@ def test_law_1_from_microversion_1_37_each_provider_gets_its_planned_parent(worl
 
 
 @given(worlds())
-def test_law_1_before_microversion_1_37_only_root_providers_get_a_new_parent(world):
+def test_law_1_before_1_37_only_root_providers_are_moved(world):
+    """Before microversion 1.37, Placement cannot move a provider that has a parent, and the agent does not plan it."""
     world = dataclasses.replace(world, reparents=False)
     plan = diff(world.wanted, world.view())
     standing = {p.uuid: p for p in world.providers}
@@ -270,14 +273,16 @@ def test_law_1_before_microversion_1_37_only_root_providers_get_a_new_parent(wor
 
 
 @given(worlds())
-def test_law_2_a_tree_that_equals_the_wanted_tree_needs_no_write(world):
+def test_law_2_a_finished_plan_is_followed_by_no_write(world):
+    """Placement carries out the agent's plan for any tree of providers. The next plan then contains no writes."""
     then = carried_out(diff(world.wanted, world.view()), world)
     again = diff(world.wanted, dataclasses.replace(world, providers=then).view())
     assert (again.writes, again.generations) == ((), ())
 
 
 @given(worlds())
-def test_all_writes_to_one_provider_are_adjacent_and_deletes_come_last(world):
+def test_all_writes_to_one_provider_are_adjacent(world):
+    """The agent's plan finishes all writes to a provider before the next provider, and puts deletions at the end."""
     writes = diff(world.wanted, world.view()).writes
     deletes = [n for n, write in enumerate(writes) if isinstance(write, DeleteProvider)]
     assert deletes == list(range(len(writes) - len(deletes), len(writes)))
