@@ -54,7 +54,8 @@ def tree(there, *entries) -> DesiredTree:
     return made
 
 
-def test_s129_an_entry_with_the_uuid_of_the_host_replaces_a_compute_node_entry():
+def test_s129_an_entry_for_the_host_replaces_the_general_one():
+    """In provider.yaml, an entry with the host's UUID replaces the entry for all compute nodes."""
     every = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=COMPUTE_NODE)
     ours = entry(inventory("CUSTOM_B", 5), uuid=ROOT_UUID)
     assert custom(tree(world(), every, ours).root) == {"CUSTOM_B": 5}
@@ -63,13 +64,14 @@ def test_s129_an_entry_with_the_uuid_of_the_host_replaces_a_compute_node_entry()
     assert "CUSTOM_T" in tree(world(), every).root.traits_wanted
 
 
-def test_provider_yaml_is_applied_to_a_root_provider_that_does_not_exist_yet():
+def test_provider_yaml_applies_to_a_planned_root_provider():
+    """The host has no provider in Placement yet. Its planned provider has the resource class from provider.yaml."""
     named = entry(inventory("CUSTOM_B", 5), name=NODE)
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
 
-def test_s130_two_provider_yaml_entries_for_one_provider_are_reported():
-    """One entry names the provider by its uuid, the other by its name."""
+def test_s130_two_entries_for_one_provider_are_reported():
+    """One entry in provider.yaml has a provider's uuid, and another has its name. The agent reports the conflict."""
     by_uuid, by_name = entry(inventory("CUSTOM_A", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_T"}, name=NODE)
     assert custom(tree(world(), by_uuid, by_name).root) == {}
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(by_uuid, by_name)))
@@ -81,7 +83,8 @@ def test_s130_two_provider_yaml_entries_for_one_provider_are_reported():
     }
 
 
-def test_s132_a_provider_yaml_entry_cannot_change_the_vcpu_inventory():
+def test_s132_provider_yaml_cannot_change_the_vcpu_inventory():
+    """An entry in provider.yaml contains VCPU. The agent reports a conflict, and keeps its own VCPU inventory."""
     # The reader refuses standard classes in a file. This entry bypasses the reader and stands for a child's class.
     taken = entry(inventory("VCPU", 99), uuid=ROOT_UUID)
     (found,) = findings(world(), "provider-config-conflict", settings(provider_entries=(taken,)))
@@ -89,7 +92,8 @@ def test_s132_a_provider_yaml_entry_cannot_change_the_vcpu_inventory():
     assert wanted_root(decided(world(), settings(provider_entries=(taken,)))).inventory("VCPU").total == 4
 
 
-def test_s135_a_class_added_from_provider_yaml_is_no_conflict_in_the_next_audit():
+def test_s135_an_added_class_is_no_conflict_in_the_next_audit():
+    """The agent adds a resource class from provider.yaml to a child provider. The next audit reports no conflict."""
     added = entry(inventory("CUSTOM_A", 100), traits={"CUSTOM_T"}, uuid=CHILD.uuid)
     there = world(OURS, CHILD)
     plan = decided(there, settings(provider_entries=(added,))).plan
@@ -106,7 +110,8 @@ def test_s135_a_class_added_from_provider_yaml_is_no_conflict_in_the_next_audit(
 
 
 @pytest.mark.parametrize("who", [{"uuid": uuid("nobody")}, {"name": "nobody"}])
-def test_s136_a_provider_yaml_entry_is_reported_until_its_provider_exists(who):
+def test_s136_an_entry_is_reported_until_its_provider_exists(who):
+    """An entry in provider.yaml is for a provider that does not exist. The agent reports the entry until it exists."""
     waiting = entry(inventory("CUSTOM_A", 1), **who)
     chosen = settings(provider_entries=(waiting,))
     (found,) = findings(world(), "provider-config-unmatched", chosen)
@@ -116,13 +121,15 @@ def test_s136_a_provider_yaml_entry_is_reported_until_its_provider_exists(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_no_provider_yaml_entry_is_reported_as_unmatched_without_placement_data():
+def test_no_entry_is_reported_as_unmatched_without_placement():
+    """Placement is unread. The agent does not report that the provider of an entry in provider.yaml is missing."""
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
 
 
-def test_an_inventory_from_provider_yaml_does_not_replace_a_vgpu_inventory():
+def test_provider_yaml_does_not_replace_a_vgpu_inventory():
+    """The agent adds a class from provider.yaml to a provider, and the VGPU inventory of the provider stays."""
     added = tree(world(OURS, CHILD), entry(inventory("CUSTOM_A", 1), uuid=CHILD.uuid))
     plan = diff(added, view(providers=(OURS, CHILD)))
     (put,) = [w for w in plan.writes if isinstance(w, PutInventories) and w.provider_uuid == CHILD.uuid]
@@ -140,7 +147,11 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_removing_a_provider_yaml_entry_keeps_values_that_others_added():
+def test_removing_an_entry_keeps_the_values_of_operators():
+    """An entry is removed from provider.yaml.
+
+    The agent removes the entry's class and trait, and keeps an operator's trait.
+    """
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -151,26 +162,32 @@ def test_removing_a_provider_yaml_entry_keeps_values_that_others_added():
     assert after().plan.writes == ()
 
 
-def test_provider_yaml_values_are_remembered_as_long_as_they_are_in_placement():
+def test_values_from_provider_yaml_are_remembered():
+    """The agent remembers which values in Placement it added from provider.yaml, as long as Placement has them."""
     assert after(A, T).tree.added == (A, T)
     assert after(A, T, there=OURS).tree.added == ()
     named = entry(inventory("CUSTOM_A", 9), uuid=COMPUTE_NODE)
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_a_provider_yaml_value_stays_in_placement_while_an_entry_contains_it():
+def test_a_value_stays_while_provider_yaml_contains_it():
+    """The agent added a class and a trait from provider.yaml. It keeps them as long as an entry contains them."""
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
 
 
-def test_the_root_provider_keeps_provider_yaml_values_if_two_entries_conflict():
+def test_the_root_provider_keeps_its_values_during_a_conflict():
+    """Two entries in provider.yaml for the root provider conflict. The agent keeps the values that it added earlier."""
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
 
-def test_nova_inventory_stays_after_the_removal_of_a_provider_yaml_entry():
-    """The provider belongs to nova and keeps its other inventory."""
+def test_removing_an_entry_keeps_the_inventory_of_nova():
+    """An entry is removed from provider.yaml.
+
+    The agent removes its class from nova's provider and keeps nova's VGPU.
+    """
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))
     snap = snapshot(placement=view(providers=(OURS, extended)))
@@ -179,7 +196,8 @@ def test_nova_inventory_stays_after_the_removal_of_a_provider_yaml_entry():
     assert put == PutInventories(provider_uuid=CHILD.uuid, inventories=(inventory("VGPU", 2),))
 
 
-def test_provider_yaml_values_are_remembered_while_placement_is_unreadable():
+def test_values_are_remembered_while_placement_is_unread():
+    """Placement is unread. The agent still remembers which values it added from provider.yaml."""
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     assert decide(
         snapshot(lost=("placement",)), settings(), subject, None, history=History(added=(A, T))
@@ -208,8 +226,11 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_value_that_the_agent_also_sets_is_not_recorded_as_from_provider_yaml():
-    """A value that only provider.yaml sets is noted as added by that file."""
+def test_a_value_of_the_agent_is_not_noted_as_from_a_file():
+    """A GPU's class is in provider.yaml and is also set by the agent.
+
+    The agent does not note it as added by the file.
+    """
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -227,7 +248,11 @@ def test_a_value_that_the_agent_also_sets_is_not_recorded_as_from_provider_yaml(
     ],
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
-def test_provider_yaml_applies_only_to_gpus_that_libvirt_lists(facts, entries):
+def test_provider_yaml_applies_only_to_gpus_in_libvirt(facts, entries):
+    """libvirt does not list a GPU any more.
+
+    The agent leaves the GPU's provider unchanged, whatever provider.yaml contains.
+    """
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -235,7 +260,11 @@ def test_provider_yaml_applies_only_to_gpus_that_libvirt_lists(facts, entries):
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_provider_yaml_is_not_applied_if_pci_specs_match_a_pf_and_its_vfs():
+def test_provider_yaml_is_not_applied_to_an_unclear_pci_card():
+    """A PCI card's physical and virtual functions are both configured.
+
+    The agent applies nothing from provider.yaml to it.
+    """
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)
@@ -245,13 +274,15 @@ def test_provider_yaml_is_not_applied_if_pci_specs_match_a_pf_and_its_vfs():
     assert decided(facts, chosen).tree.added == ()
 
 
-def test_provider_yaml_is_not_applied_to_a_child_provider_that_will_be_deleted():
+def test_provider_yaml_is_not_applied_to_an_obsolete_child():
+    """The agent will delete a child provider. It adds nothing from provider.yaml before the deletion."""
     none_left = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=0))
     (write,) = of_gpu(on_gpu(none_left, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid)))
     assert write == DeleteProvider(provider_uuid=GPU.uuid)
 
 
-def test_provider_yaml_is_applied_to_a_gpu_even_if_no_mdev_type_is_enabled():
+def test_provider_yaml_applies_to_a_gpu_without_mdev_types():
+    """No mdev type is enabled for a GPU. The agent still adds a class from provider.yaml to the GPU's provider."""
     there = snapshot(libvirt=CARD, placement=nested.standing(GPU))
     added = tree(there, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid))
     assert custom(added.providers[-1]) == {"CUSTOM_B": 1}
@@ -265,7 +296,8 @@ ADDED_TO = dataclasses.replace(
 )
 
 
-def test_a_gpu_provider_keeps_earlier_provider_yaml_values_if_entries_conflict():
+def test_a_gpu_provider_keeps_its_values_during_a_conflict():
+    """Two entries in provider.yaml for a GPU's provider conflict. The agent keeps the values that it added earlier."""
     was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
     found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
     (put,) = of_gpu(found)
@@ -274,7 +306,11 @@ def test_a_gpu_provider_keeps_earlier_provider_yaml_values_if_entries_conflict()
     assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
 
 
-def test_a_pci_provider_keeps_earlier_provider_yaml_traits_if_entries_conflict():
+def test_a_pci_provider_keeps_its_traits_during_a_conflict():
+    """Two entries in provider.yaml for a PCI device's provider conflict.
+
+    The agent keeps the trait that it added earlier.
+    """
     there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
     extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})
     both = entry(inventory("CUSTOM_A", 5), uuid=there.uuid), entry(traits={"CUSTOM_T"}, name=there.name)

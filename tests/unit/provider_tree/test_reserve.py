@@ -78,25 +78,30 @@ AMOUNTS = {
 
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
-def test_reserved_includes_guests_and_volumes_that_are_unknown_to_nova(before, claims, expected):
+def test_reserved_includes_guests_and_volumes_unknown_to_nova(before, claims, expected):
+    """The agent adds what unknown guests and volumes use, divided by the ratio for guests, and rounds up once."""
     after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 
 
-def test_foreign_volumes_that_exceed_the_disk_total_are_reported():
+def test_unknown_volumes_above_the_disk_total_are_reported():
+    """Unknown volumes and the operator's reserve need more than the disk's total.
+
+    The agent reports the part that is too much.
+    """
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 
 
-def test_a_configured_reserve_that_exceeds_the_disk_total_is_reported():
-    """The operator's reserve stays as configured; the part that does not fit is reported, not lost."""
+def test_a_reserve_above_the_disk_total_is_reported():
+    """The operator's reserve exceeds the total of DISK_GB. The agent reserves the total, and reports the rest."""
     after, terms = raised(DISK, (("disk", 15), ("image cache", 9), ("pages", 0)), [by_hand(GIB)], settings())
     assert after.reserved == 20
     assert terms.terms == (("disk", 15), ("image cache", 9), ("foreign-volume", 1))
     assert terms.overflow == 5
 
 
-def test_the_reserved_amount_is_the_sum_of_all_its_listed_parts():
+def test_the_reserved_amount_is_the_sum_of_its_listed_parts():
     claims = [by_hand(GIB // 2), made_by(Cause.BLOCK_STORAGE, 2 * GIB), made_by(Cause.VOLUME_ORPHANED, GIB // 4)]
     after, terms = raised(DISK, (("reserved_host_disk_mb", 2),), claims, settings())
     assert terms.terms[0] == ("reserved_host_disk_mb", 2)
@@ -111,7 +116,8 @@ RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, Unman
     ("volumes", "guests", "expected"),
     [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
 )
-def test_foreign_volumes_and_unknown_guests_are_reserved_by_separate_options(volumes, guests, expected):
+def test_volumes_and_guests_are_reserved_by_separate_options(volumes, guests, expected):
+    """The options foreign_volumes and unknown_guests decide separately what the agent adds to reserved."""
     claims = [
         by_hand(GIB),
         made_by(Cause.VOLUME_ORPHANED, 2 * GIB),
@@ -139,7 +145,8 @@ DOUBT = {
 
 
 @pytest.mark.parametrize(("ours", "observed", "expected", "terms"), DOUBT.values(), ids=DOUBT.keys())
-def test_a_higher_reserved_amount_in_placement_is_kept_up_to_the_total(ours, observed, expected, terms):
+def test_a_higher_reserved_amount_in_placement_is_kept(ours, observed, expected, terms):
+    """Placement has a higher reserved amount than the agent has counted. The agent keeps it, up to the new total."""
     after, said = not_below(dataclasses.replace(DISK, reserved=ours), TERMS, observed)
     assert after.reserved == expected
     assert said.terms == terms
