@@ -249,10 +249,7 @@ def test_a_value_of_the_agent_is_not_noted_as_from_a_file():
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
 def test_provider_yaml_applies_only_to_gpus_in_libvirt(facts, entries):
-    """libvirt does not list a GPU any more.
-
-    The agent leaves the GPU's provider unchanged, whatever provider.yaml contains.
-    """
+    """libvirt does not list a GPU, or its list cannot be read. The agent leaves the GPU's provider unchanged."""
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
@@ -261,9 +258,9 @@ def test_provider_yaml_applies_only_to_gpus_in_libvirt(facts, entries):
 
 
 def test_provider_yaml_is_not_applied_to_an_unclear_pci_card():
-    """A PCI card's physical and virtual functions are both configured.
+    """nova's pci device_spec matches a card and its virtual functions.
 
-    The agent applies nothing from provider.yaml to it.
+    The agent applies no entry of provider.yaml to it.
     """
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(

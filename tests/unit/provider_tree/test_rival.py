@@ -50,21 +50,23 @@ GUARD = {
 
 
 @pytest.mark.parametrize(("traits", "known", "takeover", "may_write"), GUARD.values(), ids=GUARD.keys())
-def test_the_rival_writer_nova_compute_is_detected_by_its_trait_and_heartbeat(traits, known, takeover, may_write):
+def test_nova_compute_is_detected_by_its_trait_and_heartbeat(traits, known, takeover, may_write):
+    """The agent does not write a provider if nova-compute's heartbeat or trait shows that nova-compute may write it."""
     rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None, silent_for_s=60)
     assert (rival is None) is may_write
 
 
 @pytest.mark.parametrize("traits", [NOVA, NOVA | OURS], ids=["a takeover", "it came back"])
 @pytest.mark.parametrize(("silent_for_s", "may_write"), [(0, False), (56, False), (57, True), (60, True)])
-def test_the_agent_takes_over_once_nova_compute_was_silent_for_57_s(traits, silent_for_s, may_write):
+def test_a_takeover_waits_for_57_s_of_silence(traits, silent_for_s, may_write):
+    """The agent takes nova-compute's place only after nova-compute has been silent for at least 57 s."""
     # nova-compute sets its trait seconds before its first heartbeat (measured): the service row is from its last run.
     rival = rival_of(root(traits=traits), DEAD, settings(takeover=True), None, silent_for_s)
     assert (rival is None) is may_write
 
 
-def test_the_age_of_a_heartbeat_is_relative_to_the_newest_heartbeat_in_the_cell():
-    """In a lagging replica every service's heartbeat is old, and a hypervisor's clock may be fast."""
+def test_a_heartbeat_is_compared_with_the_newest_in_the_cell():
+    """A replica of nova's database lags by 50 s. The agent still sees that the host's nova-compute runs."""
     late = datetime.timedelta(seconds=50)
     reports = dataclasses.replace(seen(55), heartbeat=NOW - late)
     assert rival_of(root(traits=NOVA), reports, settings(takeover=True), None, 60) is not None
@@ -86,12 +88,13 @@ LOOKS = {
 
 
 @pytest.mark.parametrize(("there", "known", "after"), LOOKS.values(), ids=LOOKS.keys())
-def test_the_wait_before_a_takeover_restarts_at_any_activity_of_nova_compute(there, known, after):
+def test_a_sign_of_nova_compute_restarts_the_takeover_wait(there, known, after):
+    """The agent waits to take nova-compute's place. A new heartbeat or a changed provider starts the wait again."""
     assert silence(BEFORE, there, known, 130) == after
 
 
-def test_a_running_nova_compute_is_reported_even_without_a_root_provider():
-    """If nova-compute does not run either, no rival writer is reported."""
+def test_a_running_nova_compute_is_seen_without_a_provider():
+    """The host has no provider in Placement. The agent still reports a running nova-compute as another writer."""
     assert rival_of(None, None, settings(), written(strikes=2)) is None
     assert rival_of(None, DEAD, settings(), None) is None
     assert rival_of(None, ALIVE, settings(), None) is not None
@@ -136,7 +139,8 @@ STRIKES = {
 
 
 @pytest.mark.parametrize(("before", "there", "now_wanted", "after"), STRIKES.values(), ids=STRIKES.keys())
-def test_consecutive_audits_that_find_changes_by_another_writer_are_counted(before, there, now_wanted, after):
+def test_audits_that_find_changes_by_others_are_counted(before, there, now_wanted, after):
+    """The agent counts how many audits in a row found its inventories in Placement changed by another writer."""
     judgement = judged(written(strikes=before), root(*there), now_wanted)
     assert judgement == written(strikes=after)
 
@@ -149,18 +153,20 @@ def test_a_deleted_provider_is_no_sign_of_another_writer():
     assert judged(written(strikes=1), None, wanted()) is None
 
 
-def test_the_agent_sees_no_other_writer_if_it_never_wrote_the_provider():
+def test_no_other_writer_is_seen_before_the_first_write():
+    """The agent has never written the provider. It does not report another writer, whatever the inventories are."""
     assert judged(None, root(THEIRS), wanted()) is None
 
 
 @pytest.mark.parametrize(("strikes", "stopped"), [(0, False), (1, False), (2, True)])
-def test_a_rival_writer_is_reported_after_changes_were_found_in_two_audits(strikes, stopped):
+def test_another_writer_is_reported_after_two_audits(strikes, stopped):
+    """The agent reports another writer after two audits found its inventories changed. One audit is not enough."""
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(strikes=strikes))
     assert (rival is not None) is stopped
 
 
-def test_the_message_about_another_writer_shows_what_the_writer_changed():
-    """The message shows the inventory that the agent wrote and the inventory that it found later."""
+def test_the_message_shows_what_another_writer_changed():
+    """The agent's message about another writer shows the inventory that the agent wrote and the one it found later."""
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
@@ -170,13 +176,18 @@ def test_the_message_about_another_writer_shows_what_the_writer_changed():
     )
 
 
-def test_another_writer_is_reported_even_if_its_change_is_gone_again():
+def test_another_writer_is_reported_after_its_change_is_gone():
+    """Two audits found changes by another writer, and now the changes are gone. The agent still reports the writer."""
     rival = rival_of(root(VCPU, traits=OURS), state(), settings(), written(strikes=2))
     assert rival is not None
     assert rival.why.endswith("the change is gone now")
 
 
-def test_the_count_of_changes_by_other_writers_survives_a_write_of_the_agent():
+def test_a_write_of_the_agent_keeps_the_count_of_changes():
+    """One audit found a change by another writer.
+
+    The agent writes its own inventory, and its count of changes stays.
+    """
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 
@@ -190,13 +201,17 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_an_allocation_ratio_that_somebody_changed_alone_is_kept(there, ratio):
-    """The same holds for ``max_unit``."""
+def test_an_allocation_ratio_that_was_changed_alone_is_kept(there, ratio):
+    """Somebody changed only the allocation ratio of an inventory.
+
+    The agent keeps the new ratio as the operator's wish.
+    """
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 
 
-def test_the_agent_keeps_the_allocation_ratio_of_an_inventory_it_never_wrote():
+def test_the_ratio_of_an_unwritten_inventory_is_kept():
+    """The agent has never written an inventory that is in Placement. It keeps the allocation ratio of the inventory."""
     odd = root(dataclasses.replace(THEIRS, allocation_ratio=16.0), inventory("CUSTOM_X", 1, allocation_ratio=3.0))
     assert without_foreign_ratios(odd, None) == odd
     assert without_foreign_ratios(odd, written()).inventory("CUSTOM_X") == inventory(

@@ -26,13 +26,15 @@ def astray():
     return dataclasses.replace(child(GPU_06, inventory("VGPU", 16)), parent_uuid=OTHER.uuid)
 
 
-def test_a_child_provider_with_a_wrong_parent_is_moved_to_the_host_provider():
+def test_a_child_with_a_wrong_parent_is_moved_to_the_host():
+    """A GPU's provider is below a provider of somebody else. The agent moves it back below the host's provider."""
     assert moves(decision_with(OTHER, astray())) == [
         MoveProvider(provider_uuid=uuid(GPU_06), name=f"{NODE}_{GPU_06}", parent_uuid=ROOT_UUID)
     ]
 
 
-def test_a_provider_is_not_moved_if_placement_lacks_microversion_1_37():
+def test_no_provider_is_moved_without_microversion_1_37():
+    """A GPU's provider has a wrong parent. The agent's plan says that the move needs Placement's microversion 1.37."""
     decision = decision_with(OTHER, astray(), reparents=False)
     assert moves(decision) == []
     (held,) = [held for held in decision.plan.held_back if held.what == "new parent"]
@@ -40,18 +42,20 @@ def test_a_provider_is_not_moved_if_placement_lacks_microversion_1_37():
     assert "microversion 1.37" in held.why
 
 
-def test_a_child_provider_that_the_agent_does_not_own_is_not_moved():
+def test_a_child_provider_of_another_owner_is_not_moved():
     theirs = root(uuid=uuid("theirs"), name="theirs", parent_uuid=OTHER.uuid)
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 
 
-def test_a_provider_outside_the_tree_of_the_host_is_also_known_to_the_agent():
+def test_a_provider_in_another_tree_is_known():
+    """A provider of the agent is in another host's tree in Placement. The agent still knows the provider."""
     view = dataclasses.replace(standing(), beside=(DetachedTree(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER
     assert view.known[ROOT_UUID] == view.root
 
 
-def test_the_depth_of_a_provider_is_the_number_of_its_known_ancestors():
+def test_the_depth_of_a_provider_counts_its_known_ancestors():
+    """A provider with a parent and a grandparent has depth 2. The count also ends if two providers form a loop."""
     parents = {"a": None, "b": "a", "c": "b", "d": "nobody", "e": "f", "f": "e"}
     assert [depth(one, parents) for one in parents] == [0, 1, 2, 0, 2, 2]
