@@ -23,8 +23,8 @@ def head(document):
     return shown(head_lines(document, NOW))
 
 
-def test_the_audit_text_begins_with_the_node_and_lists_all_data_sources():
-    """A source that could not be read is listed with the age of its last data."""
+def test_the_audit_text_begins_with_node_and_sources():
+    """`stocktake audit` prints the node's name first, and then each source with its duration or with its error."""
     said = head(DOCUMENT)
     assert said[0] == "audit of compute-17.example.org at 2026-11-21T10:00:00.000Z: 1 finding"
     assert said[1] == f"provider {PROVIDER}, role owner, 4 of 4 writes done"
@@ -39,20 +39,26 @@ def source(**changes):
     return said
 
 
-def test_the_audit_text_marks_a_data_source_that_was_read_only_in_part():
+def test_the_audit_text_marks_an_unchanged_source():
+    """The agent only checked that nova's rows had not changed.
+
+    The audit's text says "light read" for nova's database.
+    """
     assert source(ok=True, read="light") == "read: state 5000 ms (light read)"
     assert source(ok=True, read="full") == source(ok=True, read=...) == "read: state 5000 ms"
 
 
-def test_the_line_about_nova_shows_the_age_of_the_newest_heartbeat():
+def test_the_line_about_nova_shows_the_age_of_the_heartbeat():
+    """The audit's text says that the newest heartbeat of nova's services is 70 s old."""
     assert source(behind_s=70.0).endswith(": old; the newest heartbeat of nova's services is 70 s old")
 
 
-def test_the_line_about_nova_says_how_far_a_heartbeat_is_in_the_future():
+def test_the_line_about_nova_shows_a_heartbeat_in_the_future():
+    """The clock of a nova service is fast. The audit's text says that the newest heartbeat is 70 s in the future."""
     assert source(behind_s=-70.0).endswith(": old; the newest heartbeat of nova's services is 70 s in the future")
 
 
-def test_the_line_about_nova_shows_no_heartbeat_age_if_the_age_is_unknown():
+def test_the_line_about_nova_omits_an_unknown_heartbeat_age():
     assert source(behind_s=...).endswith(": old")
 
 
@@ -69,11 +75,13 @@ def test_the_printed_audit_says_why_a_source_was_not_read():
         ({"writes_done": 2}, "2 of 4 writes done"),
     ],
 )
-def test_the_audit_text_shows_how_many_of_the_planned_writes_succeeded(changes, text):
+def test_the_audit_text_shows_how_many_writes_were_done(changes, text):
+    """The audit's text says "2 of 4 writes done" if two of the four planned writes to Placement succeeded."""
     assert head(audit_document(dataclasses.replace(REPORT, **changes)))[1].endswith(text)
 
 
-def test_the_printed_audit_blames_unread_placement_if_nothing_was_written():
+def test_the_audit_text_says_that_placement_was_unread():
+    """Placement answered none of the requests. The audit's text says "nothing written: Placement was not read"."""
     unread = SourceStatus(name="placement", ok=False, age_s=None, duration_ms=9.0, error="placement: refused")
     report = dataclasses.replace(REPORT, sources=(unread,), plan=EMPTY_PLAN, writes_done=0, requests=0, tried=12)
     said = head(audit_document(report))
@@ -81,7 +89,8 @@ def test_the_printed_audit_blames_unread_placement_if_nothing_was_written():
     assert "Placement answered 0 of 12 requests" in said[2]
 
 
-def test_the_printed_audit_begins_with_the_number_of_findings_and_causes():
+def test_the_audit_text_begins_with_the_number_of_findings():
+    """The first line of the audit's text says how many findings there are, and how many separate causes they have."""
     said = head(audit_document(SCREEN))
     assert said[0].endswith(": 6 findings, 4 causes")
     assert [line for line in said if "cannot be checked" in line] == [
@@ -90,7 +99,8 @@ def test_the_printed_audit_begins_with_the_number_of_findings_and_causes():
 
 
 @pytest.mark.parametrize("ago", ["2026-11-21T09:58:29.000Z", ""])
-def test_the_printed_audit_says_when_a_finding_could_last_be_checked(ago):
+def test_the_audit_text_says_when_a_finding_was_last_checked(ago):
+    """Two findings cannot be checked, because LVM is unread. The audit's text says when they were last checked."""
     unknown = dataclasses.replace(
         FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm", "state"), last_seen_at=ago
     )
@@ -105,7 +115,8 @@ def changed(**changes):
 
 
 @pytest.mark.parametrize("width", [20, 60, 80, 120, 220, None])
-def test_a_printed_finding_never_breaks_a_uuid_or_a_command_over_two_lines(width):
+def test_a_uuid_and_a_command_are_printed_on_one_line(width):
+    """A terminal may be narrow. A printed finding still has each UUID and each command unbroken on one line."""
     command = f"openstack resource provider allocation unset --provider {PROVIDER} {CONSUMER}"
     remedies = (Remedy(kind=RemedyKind.HAND, words="by hand", command=command),)
     finding = changed(consumer_uuid=CONSUMER, actual="8053063680 bytes " * 20, remedies=remedies)
@@ -117,7 +128,8 @@ def test_a_printed_finding_never_breaks_a_uuid_or_a_command_over_two_lines(width
     assert all(len(line) <= limit for line in said if not line.startswith((" hand:", " docs:")))
 
 
-def test_a_printed_finding_shows_its_details_and_the_suggested_commands():
+def test_a_printed_finding_shows_its_commands():
+    """A printed finding shows its severity, code and subject, and then the commands to repair or to inspect it."""
     remedies = (
         Remedy(kind=RemedyKind.HEAL, words="repair", command="stocktake heal --finding 12345678"),
         Remedy(kind=RemedyKind.INSPECT, words="look", command="lvs guests/scratch"),
@@ -141,19 +153,21 @@ def test_a_finding_without_commands_shows_the_fix_as_text():
 
 
 @pytest.mark.parametrize("age", [("2026-11-21T10:00:00.000Z", ", new"), ("", ""), ("yesterday", "")])
-def test_a_finding_block_omits_an_age_that_is_unknown(age):
+def test_a_printed_finding_omits_an_unknown_age(age):
+    """A printed finding says "new" if it was just found. It shows no age if the time of the first sight is unknown."""
     since, text = age
     said = shown(finding_block(finding_document(FINDING) | {"first_seen_at": since}, {}, NOW))
     assert f"  seen{text}  [" in said[0]
 
 
-def test_a_finding_is_printed_even_if_an_older_agent_wrote_no_state_for_it():
-    """Older agents wrote no field "state"."""
+def test_a_finding_of_an_older_agent_is_printed():
+    """An older agent wrote a finding without the field "state". The agent prints the finding as "seen"."""
     older = {key: value for key, value in finding_document(FINDING).items() if key not in ("state", "remedies")}
     assert "  seen, 60 min  [" in shown(finding_block(older | {"confirmed": False}, {}, NOW))[0]
 
 
-def test_symptoms_are_printed_below_their_cause_and_without_fix_commands():
+def test_symptoms_are_printed_below_their_cause():
+    """One finding is the reason for two others. The audit's text lists these two below it, on a line with "also:"."""
     said = shown(audit_blocks(audit_document(SCREEN), {}))
     symptoms = [line for line in said if "consumer-on-several-providers" in line]
     assert symptoms == [
@@ -162,12 +176,16 @@ def test_symptoms_are_printed_below_their_cause_and_without_fix_commands():
     assert sum(line.startswith(("ERROR", "WARNING", "INFO")) for line in said) == 4
 
 
-def test_a_symptom_is_printed_as_a_finding_of_its_own_if_its_cause_is_absent():
+def test_a_symptom_without_its_cause_is_printed_alone():
+    """A finding is a symptom of another finding that is not in the list.
+
+    The symptom is printed as a separate finding.
+    """
     symptom = finding_document(SCREEN.findings[1])
     assert shown(finding_blocks([symptom], {}, NOW))[1].startswith("WARNING  consumer-on-several-providers")
 
 
-def test_finding_blocks_list_the_most_severe_findings_first():
+def test_the_most_severe_findings_are_printed_first():
     # In alphabetical order "info" would come between "error" and "warning".
     quiet = [
         changed(**changes)
@@ -184,7 +202,8 @@ def test_finding_blocks_list_the_most_severe_findings_first():
     assert [line.split()[2] for line in heads[1:3]] == ["DISK_GB", "VCPU"]
 
 
-def test_the_printed_audit_says_why_a_finding_has_ended():
+def test_the_audit_text_says_why_a_finding_has_ended():
+    """A finding of the previous audit is gone. The audit's text says what has changed, such as "a running guest"."""
     said = shown(gone_lines(audit_document(SCREEN)))
     uuid = SCREEN.gone[0].seen.finding.consumer_uuid
     words = "host-changed: libvirt: no guest -> a running guest"
@@ -195,20 +214,22 @@ def test_the_printed_audit_says_why_a_finding_has_ended():
     assert shown(gone_lines(DOCUMENT)) == []
 
 
-def test_the_audit_output_names_simulated_libvirt_data_below_the_findings():
-    """libvirt's test driver invents such facts, and the demo uses it."""
+def test_the_audit_text_shows_which_data_are_simulated():
+    """A demonstration uses recorded guests. The audit's text says so below its findings."""
     said = shown(audit_blocks({**audit_document(SCREEN), "simulated": ["guests: recorded"]}, {}))
     at = said.index("simulated: guests: recorded")
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
 
 
-def test_a_finding_that_ended_for_several_reasons_is_printed_as_gone():
+def test_a_finding_that_ended_for_several_reasons_is_gone():
+    """A finding ended for more than one reason. The audit's text prints "gone: no longer found" for the finding."""
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
 
 
-def test_a_manual_fix_ends_with_the_advice_to_run_the_audit_again():
+def test_a_manual_fix_ends_with_the_advice_to_audit_again():
+    """A finding can only be repaired by hand. Below the command, the printed finding says `stocktake audit`."""
     by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
     fix = "  fix: no automatic repair on this host, only by hand"
     assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [
@@ -231,7 +252,8 @@ def plan_text(plan, width=400):
     return [line for line in shown(plan_lines(plan), width) if line]
 
 
-def test_the_printed_plan_shows_units_and_why_some_writes_are_held_back():
+def test_the_printed_plan_shows_each_write():
+    """The audit's text lists the planned writes with their amounts, and says why the agent holds a write back."""
     said = plan_text(DOCUMENT["plan"])
     assert said[0] == f"plan {REPORT.plan.digest[:12]}:"
     assert said[1:] == [
@@ -254,7 +276,8 @@ def recorded(*names):
     return tuple(dataclasses.replace(plain, trait=name, recorded=True) for name in names)
 
 
-def test_the_printed_plan_lists_only_changed_traits_but_the_json_lists_all():
+def test_the_printed_plan_lists_only_changed_traits():
+    """A provider has 100 traits, and 30 are new. The printed plan lists only the added and removed traits."""
     kept = tuple(f"COMPUTE_TRAIT_NUMBER_{number}" for number in range(100))
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
@@ -278,7 +301,8 @@ def children(count):
         yield PutTraits(provider_uuid=uuid, traits=("CUSTOM_OWNER_STOCKTAKE",))
 
 
-def test_equal_writes_to_many_child_providers_are_printed_as_one_line():
+def test_equal_writes_to_many_providers_are_printed_together():
+    """An audit creates 42 equal child providers. The printed plan has one line for each kind of write."""
     other = PutInventories(provider_uuid=CHILD, inventories=(Inventory(resource_class="VGPU", total=16, max_unit=16),))
     plan = planned(*children(42), other)
     few = "dev-0, dev-1, dev-2 and 39 more"
@@ -292,7 +316,7 @@ def test_equal_writes_to_many_child_providers_are_printed_as_one_line():
     assert len(plan["writes"]) == 127
 
 
-def test_a_plan_for_few_child_providers_prints_every_write_on_its_own_line():
+def test_a_plan_for_few_providers_has_a_line_for_each_write():
     assert len(plan_text(planned(*children(5)))) == 1 + 15
 
 
@@ -301,7 +325,8 @@ def many_leaks(count):
     return [finding_document(seen) for seen in leaks]
 
 
-def test_more_than_five_equal_findings_are_printed_together_with_one_command():
+def test_more_than_five_equal_findings_are_printed_together():
+    """Seven findings have the same code. The audit's text shows one block with one repair command for all of them."""
     said = shown(finding_blocks(many_leaks(7), {}, NOW))
     ids = [seen.finding.id[:8] for seen in MANY_LEAKS.findings[:7]]
     assert sum(line.startswith("ERROR  ") for line in said) == 1
@@ -317,7 +342,11 @@ def test_up_to_five_equal_findings_are_printed_one_by_one():
     assert sum(line.startswith("ERROR  ") for line in said) == 5
 
 
-def test_findings_that_heal_cannot_repair_are_printed_with_one_command_each():
+def test_each_finding_without_repair_has_its_own_command():
+    """`stocktake heal` cannot repair six equal findings.
+
+    They are printed in one block, with one lvs command for each.
+    """
     foreign = finding_document(MANY_LEAKS.findings[-1])
     found = [foreign | {"id": f"{n}0000000-0", "subject": f"vg0/x{n}"} for n in range(6)]
     said = shown(finding_blocks(found, {}, NOW))
@@ -340,19 +369,21 @@ PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sour
     ],
     ids=["planned", "written", "observer", "refused", "placement unread", "nothing planned"],
 )
-def test_the_text_of_a_dry_run_audit_says_how_to_publish_its_changes(changes, named):
-    """It does not if nothing is planned, or if nothing may be written (role observer, refused audit and so on)."""
+def test_a_dry_run_says_how_to_publish_its_changes(changes, named):
+    """An audit only plans its writes. Its text shows `stocktake audit --publish` if these writes are possible."""
     said = shown(audit_blocks(PLANNED | changes, {}))
     assert (" hand: stocktake audit --publish" in said) == named
 
 
-def test_an_unavailable_source_is_printed_first_among_equally_severe_findings():
+def test_an_unavailable_source_is_printed_first():
+    """The finding source-unavailable is printed before other findings of the same severity."""
     lost = finding_document(MANY_LEAKS.findings[0]) | {"code": "source-unavailable", "id": "f0000000-0"}
     said = shown(finding_blocks([*many_leaks(2), lost], {}, NOW))
     assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"
 
 
 def test_a_printed_finding_has_a_line_for_each_known_fact():
+    """A printed finding shows a fact such as "Placement has no such provider" on a line that begins with "known:"."""
     found = changed() | {"known": ["the database has no instance on the node", "Placement has no such provider"]}
     said = shown(finding_block(found, {}, NOW))
     assert [line for line in said if line.startswith("known: ")] == [
@@ -361,7 +392,8 @@ def test_a_printed_finding_has_a_line_for_each_known_fact():
     ]
 
 
-def test_the_details_of_a_finding_say_when_the_fault_began_according_to_nova():
+def test_the_details_of_a_finding_say_when_its_fault_began():
+    """nova's database shows when an instance was deleted. The details of a finding print this time as the beginning."""
     found = changed() | {"began_at": "2026-11-20T08:00:00Z", "began_because": "the instance was deleted"}
     said = shown(finding_details(found, {}, NOW, {}))
     (since,) = [line for line in said if line.startswith("since: ")]
