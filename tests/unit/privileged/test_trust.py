@@ -87,6 +87,6 @@ def test_a_libvirt_uri_of_this_host_is_trusted(uri: str) -> None:
     ],
 )
 def test_a_libvirt_uri_with_a_program_or_a_host_is_refused(uri: str) -> None:
-    """The helper stocktake-probe refuses a libvirt URI unless it leads to a local socket without starting a program."""
+    """The helper stocktake-probe refuses a libvirt URI that starts a program or that leads to no local socket."""
     with pytest.raises(Untrusted, match="does not lead to a socket of this host"):
         check_uri(uri)

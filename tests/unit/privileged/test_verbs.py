@@ -142,7 +142,7 @@ def test_the_helper_reports_unread_domain_capabilities() -> None:
     assert ask(Verb.DOMAIN_CAPABILITIES, Recorder(), scope).kind is Kind.UNREAD
 
 
-def test_the_helper_returns_libvirts_error_code() -> None:
+def test_the_helper_returns_the_error_code_of_libvirt() -> None:
     """libvirt's test driver has no domain capabilities. The privileged helper returns the error code of libvirt."""
     answers = ask(Verb.DOMAIN_CAPABILITIES, Recorder()).content["answers"]
     assert [answer["code"] for answer in answers] == [libvirt.VIR_ERR_NO_SUPPORT]

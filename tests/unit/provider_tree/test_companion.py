@@ -136,7 +136,7 @@ def test_a_write_of_an_allocation_sends_the_read_generation():
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)
 
 
-def test_allocations_for_vanished_guests_and_volumes_go():
+def test_the_allocation_for_a_vanished_guest_is_removed():
     """The agent had allocated the use of an unknown guest and volume.
 
     Both vanish, and the agent removes its allocations.
@@ -357,7 +357,7 @@ GUEST_CLAIMS = st.lists(st.builds(lambda a: claim("VCPU", a), st.integers(1, 9))
 
 
 @given(inventories(), DISK_CLAIMS, st.integers(0, 300))
-def test_a_fitted_allocation_passes_placements_checks(there, claims, used):
+def test_a_fitted_allocation_passes_the_checks_of_placement(there, claims, used):
     """The agent fits its allocations to capacity, min_unit, max_unit and step_size, as Placement demands."""
     placed = cut(shares(claims, there), there, used)
     for amount in placed.values():

@@ -166,7 +166,10 @@ def test_another_writer_is_reported_after_two_audits(strikes, stopped):
 
 
 def test_the_message_shows_what_another_writer_changed():
-    """The agent's message about another writer shows the inventory that the agent wrote and the one it found later."""
+    """Another writer changed the agent's inventory in Placement.
+
+    The agent's message shows the old and the new inventory.
+    """
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (

@@ -36,11 +36,8 @@ def test_errors_that_no_option_can_fix_have_no_hint():
     assert with_hint("it broke", "") == "it broke"
 
 
-def test_placements_403_has_a_hint_about_roles():
-    """Placement's 403 has a hint about the roles admin and service.
-
-    A 401 from Keystone has a hint about credentials.
-    """
+def test_a_403_from_placement_has_a_hint_about_roles():
+    """Placement answers 403, and the hint beside the agent's error mentions the roles admin and service."""
     assert "asks for admin or service" in placement_hint(403, LIST)
     assert "role" not in placement_hint(401, LIST)
     assert "credentials" in keystone_hint(401)

@@ -39,7 +39,7 @@ def test_any_text_in_retry_after_is_read_without_an_exception(text):
     assert asked is None or asked >= 0
 
 
-def test_a_retry_after_date_is_read_by_the_servers_clock():
+def test_a_retry_after_date_is_compared_with_the_date_header():
     """The agent subtracts the response's Date header from the date in Retry-After, so a wrong clock does no harm."""
     ahead = NOW + datetime.timedelta(hours=5)
     date = email.utils.format_datetime(ahead, usegmt=True)
@@ -61,7 +61,7 @@ def test_a_random_part_is_added_to_the_wait_of_retry_after():
 
 
 def test_the_configured_delay_applies_without_retry_after():
-    """Without a Retry-After header, the agent waits for the configured delay. With neither, each wait is longer."""
+    """The agent waits for the configured delay if a response has no Retry-After header."""
     assert wait_s(7.0, 1, 0.1) == 7.0
     assert wait_s(0.0, 2, 0.1) == 0.0
     assert [wait_s(None, repeat, 0.1) for repeat in (1, 2)] == [0.1, 0.1]

@@ -157,7 +157,7 @@ def test_an_inner_time_limit_replaces_the_outer_limit():
 
 @pytest.mark.parametrize("framing", list(Framing))
 def test_a_response_that_unpacks_too_large_is_refused(session, framing):
-    """The agent refuses a gzip response that unpacks to more than 100 times its size, whatever its framing in HTTP."""
+    """The agent refuses a gzip response that unpacks to more than 100 times its size."""
     gzip = (("Content-Encoding", "gzip"),)
     noise = random.Random(7).randbytes(100_000).hex().encode()
     with gateway() as gate, bounded(ONE_MIB):
