@@ -131,7 +131,8 @@ CASES = [(field, number) for field in FIELDS for number in LARGE if (field, numb
 
 
 @pytest.mark.parametrize(("field", "number"), CASES)
-def test_the_error_about_an_invalid_number_names_the_field(field, number):
+def test_an_error_about_an_invalid_number_shows_the_field(field, number):
+    """A number in a document, for example NaN or one with 400 digits, is refused with an error that shows the field."""
     case = FIELDS[field]
     case.parse(case.text.replace("NUMBER", "1"))
     with pytest.raises(case.kind, match=case.says):
@@ -139,7 +140,8 @@ def test_the_error_about_an_invalid_number_names_the_field(field, number):
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_report_row_with_an_oversized_number_is_left_out_and_reported(number):
+def test_a_report_row_with_an_invalid_number_is_left_out(number):
+    """A row of a saved report with NaN or a 400-digit number is left out, and a problem is shown for its field."""
     text = json.dumps({**DOCUMENT, "inventory": [USED, *DOCUMENT["inventory"]]}).replace('"NUMBER"', number)
     found = shown(text)
     assert len(found.inventory) == len(DOCUMENT["inventory"])
@@ -147,7 +149,8 @@ def test_a_report_row_with_an_oversized_number_is_left_out_and_reported(number):
 
 
 @pytest.mark.parametrize("number", ["9" * 30, "9" * 400, "9" * 5000])
-def test_the_error_about_an_oversized_amount_in_an_extra_spec_names_the_spec(number):
+def test_an_oversized_amount_in_an_extra_spec_is_refused(number):
+    """A flavor with 30 or more digits in `resources1:VCPU` is refused with an error that shows this extra spec."""
     data = {"id": 1, "name": "f", "vcpus": 1, "memory_mb": 1, "root_gb": 1, "ephemeral_gb": 1, "swap": 0}
     data["extra_specs"] = {"resources1:VCPU": number}
     primitive = {"nova_object.name": "Flavor", "nova_object.version": "1.2", "nova_object.data": data}
@@ -156,13 +159,18 @@ def test_the_error_about_an_oversized_amount_in_an_extra_spec_names_the_spec(num
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_a_host_in_the_compute_nodes_file_is_ignored_if_its_time_is_invalid(tmp_path, number):
+def test_a_compute_nodes_entry_with_a_bad_time_is_ignored(tmp_path, number):
+    """nova-compute lists hosts and times in the file `compute_nodes`.
+
+    The agent ignores a host with a time such as NaN.
+    """
     (tmp_path / "compute_nodes").write_text(f'{{"a": {number}}}')
     assert registered_hosts(str(tmp_path), 1e9) == ()
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_an_oversized_number_in_the_journal_is_reported_with_line_and_field(number):
+def test_a_journal_line_with_an_invalid_number_is_skipped(number):
+    """The agent skips a line of its journal with an invalid number, such as NaN, and shows the line and the field."""
     change = {"schema_version": 1, "line": "change", "id": "e1", "at": "x", "kind": "allocations", "why": "w"}
     line = json.dumps({**change, "before": {"amounts": [1, "NUMBER"]}, "after": None})
     read = parsed(line.replace('"NUMBER"', number).encode() + b"\n")
@@ -171,7 +179,8 @@ def test_an_oversized_number_in_the_journal_is_reported_with_line_and_field(numb
 
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
-def test_an_oversized_number_in_a_host_state_message_is_rejected(number):
+def test_a_host_state_message_with_a_bad_number_is_refused(number):
+    """A host state message of an agent is refused if a number is NaN or too large. The error shows the field."""
     message = host_state(REPORT, Sending(at="2026-11-21T10:00:05.000Z", interval_s=60.0, agent_version="1"))
     for name in ("interval_s", "guests"):
         with pytest.raises(SourceInconsistent, match=name):
@@ -181,7 +190,8 @@ def test_an_oversized_number_in_a_host_state_message_is_rejected(number):
         host_seen({**message, "resources": rows}, 1000.0)
 
 
-def test_number_checks_return_none_for_oversized_values_and_for_wrong_types():
+def test_number_checks_return_none_for_an_invalid_value():
+    """The helpers `whole`, `finite` and `whole_text` return None for an oversized number and for a wrong type."""
     assert [whole(value) for value in (MOST, -MOST, 0, MOST + 1, 1.0, True, "1", None)] == [
         MOST, -MOST, 0, None, None, None, None, None
     ]  # fmt: skip

@@ -95,7 +95,8 @@ def is_as_wanted(wanted: DesiredProvider, before: PlacementView, then: Placement
 
 
 @given(trees())
-def test_law_1_the_planned_writes_turn_any_provider_tree_into_the_wanted_tree(drawn):
+def test_law_1_the_planned_writes_produce_the_wanted_tree(drawn):
+    """After the planned writes, Placement has every wanted provider, no obsolete provider and the same allocations."""
     wanted, before = drawn
     then = apply(diff(wanted, before), before)
     for provider in wanted.providers:
@@ -107,7 +108,11 @@ def test_law_1_the_planned_writes_turn_any_provider_tree_into_the_wanted_tree(dr
 
 
 @given(worlds())
-def test_law_1_an_audit_changes_only_providers_and_classes_that_the_agent_owns(world):
+def test_law_1_an_audit_changes_only_what_the_agent_owns(world):
+    """An audit changes only the agent's own providers and resource classes.
+
+    Everything else in Placement stays as it was.
+    """
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     root = wanted_root(decision)
@@ -128,7 +133,11 @@ def children_and_root(decision: Decision) -> tuple[DesiredProvider, ...]:
 
 
 @given(worlds())
-def test_law_1_an_obsolete_provider_is_deleted_unless_it_has_allocations(world):
+def test_law_1_an_unused_obsolete_provider_is_deleted(world):
+    """The agent deletes an obsolete provider without allocations.
+
+    An obsolete provider with allocations stays unchanged.
+    """
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     if decision.rival is not None or before.name_holder is not None:
@@ -142,7 +151,8 @@ def test_law_1_an_obsolete_provider_is_deleted_unless_it_has_allocations(world):
 
 
 @given(worlds())
-def test_law_1_each_child_provider_has_a_unique_name_and_the_owner_trait(world):
+def test_law_1_child_providers_have_unique_names(world):
+    """Each wanted child provider has a unique name, the trait CUSTOM_OWNER_STOCKTAKE and at least one inventory."""
     wanted = children_and_root(decision_of(world))
     assert len({provider.name for provider in wanted}) == len(wanted)
     for provider in wanted[1:]:
@@ -153,8 +163,8 @@ def test_law_1_each_child_provider_has_a_unique_name_and_the_owner_trait(world):
 
 
 @given(worlds())
-def test_law_1_a_resource_class_is_never_on_both_the_root_and_its_children(world):
-    """While the root holds a family's class in use, the children of that family are not published."""
+def test_law_1_a_class_on_the_root_gets_no_child_providers(world):
+    """The agent plans no child providers for a kind of device while the root provider still offers these devices."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     if decision.rival is not None or before.name_holder is not None or then.root is None:
@@ -169,7 +179,8 @@ def test_law_1_a_resource_class_is_never_on_both_the_root_and_its_children(world
 
 
 @given(trees())
-def test_law_2_a_second_plan_writes_nothing_after_the_first_was_applied(drawn):
+def test_law_2_a_second_plan_writes_nothing(drawn):
+    """After a plan was applied to Placement, a second plan for the same wanted tree contains no writes."""
     wanted, before = drawn
     then = apply(diff(wanted, before), before)
     assert diff(wanted, then).writes == ()
@@ -177,6 +188,7 @@ def test_law_2_a_second_plan_writes_nothing_after_the_first_was_applied(drawn):
 
 @given(worlds(), lost_sources)
 def test_law_2_a_second_audit_of_unchanged_facts_writes_nothing(world, lost):
+    """A second audit of unchanged facts makes no writes to Placement, even if a source could not be read."""
     first = decision_of(world, *lost - {PLACEMENT})
     again = dataclasses.replace(
         world,
@@ -195,7 +207,8 @@ def test_law_2_a_second_audit_of_unchanged_facts_writes_nothing(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_an_inventory_stays_unchanged_if_its_source_could_not_be_read(world, lost):
+def test_law_3_an_inventory_stays_if_its_source_is_unread(world, lost):
+    """An inventory of the root provider stays unchanged if the agent could not read a source that it needs."""
     before, decision = seen(world.facts), decision_of(world, *lost)
     if PLACEMENT in lost:
         assert decision.plan.writes == ()
@@ -209,7 +222,8 @@ def test_law_3_an_inventory_stays_unchanged_if_its_source_could_not_be_read(worl
 
 
 @given(worlds(), lost_sources)
-def test_law_3_child_providers_do_not_change_while_a_needed_source_is_lost(world, lost):
+def test_law_3_child_providers_stay_if_a_source_is_unread(world, lost):
+    """Child providers stay unchanged if the agent could not read a source that they need."""
     before, decision = seen(world.facts), decision_of(world, *lost - {PLACEMENT})
     then = after(world, decision)
     if all(family.needs(world.chosen) & lost for family in FAMILIES):
@@ -223,7 +237,8 @@ def test_law_3_child_providers_do_not_change_while_a_needed_source_is_lost(world
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_neither_reduces_nor_deletes_a_child_provider(world, lost):
+def test_law_3_a_failed_read_does_not_reduce_child_providers(world, lost):
+    """An audit with an unread source leaves a child provider as it was, or does what a complete audit would do."""
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))
@@ -235,7 +250,8 @@ def test_law_3_a_failed_read_neither_reduces_nor_deletes_a_child_provider(world,
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_does_not_reduce_an_inventory_of_the_root_provider(world, lost):
+def test_law_3_a_failed_read_does_not_reduce_root_inventories(world, lost):
+    """The total and the reserved amount of a root inventory are never lowered just because a source was not read."""
     # Only the state source shows that a nova-compute is alive: without that source the inventory is published.
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
@@ -261,7 +277,8 @@ def _of_root(look: PlacementView, resource_class: str):
 
 
 @given(worlds(), lost_sources)
-def test_law_4_totals_are_integers_and_reserved_never_exceeds_the_total(world, lost):
+def test_law_4_reserved_never_exceeds_the_total(world, lost):
+    """In each inventory that the agent plans, the total is a positive integer, at least the reserved amount."""
     decision = decision_of(world, *lost)
     root = wanted_root(decision)
     puts = [i for w in decision.plan.writes if isinstance(w, PutInventories) for i in w.inventories]
@@ -281,7 +298,8 @@ def test_law_4_totals_are_integers_and_reserved_never_exceeds_the_total(world, l
 
 
 @given(trees())
-def test_law_5_parents_are_written_before_children_and_deletes_come_last(drawn):
+def test_law_5_parents_are_written_first_and_deletes_last(drawn):
+    """A plan writes a parent provider before its children, and deletes providers after all other writes."""
     wanted, before = drawn
     plan = diff(wanted, before)
     apply(plan, before)  # asserts parents on creation, children on deletion
@@ -324,13 +342,15 @@ def output(decision: Decision) -> tuple[object, ...]:
 
 
 @given(worlds(), st.integers(0, 2**32))
-def test_law_6_a_decision_does_not_depend_on_the_order_of_the_facts(world, seed):
+def test_law_6_the_order_of_facts_changes_no_decision(world, seed):
+    """The agent plans the same writes and reports the same findings if it reads the same facts in another order."""
     other = dataclasses.replace(world, facts=shuffled(world.facts, seed))
     assert output(decision_of(other)) == output(decision_of(world))
 
 
 @given(worlds())
-def test_law_6_the_order_of_the_registered_rules_does_not_change_any_decision(world):
+def test_law_6_the_order_of_rules_changes_no_decision(world):
+    """The agent plans the same writes and reports the same findings if its rules are registered in reverse order."""
     forward = output(decision_of(world))
     with pytest.MonkeyPatch.context() as order:
         order.setattr(desired_module, "RESOURCES", desired_module.RESOURCES[::-1])
@@ -345,7 +365,8 @@ def test_law_6_the_order_of_the_registered_rules_does_not_change_any_decision(wo
 
 
 @given(worlds(), lost_sources)
-def test_law_7_each_total_is_the_sum_of_the_amounts_of_all_consumers(world, lost):
+def test_law_7_each_total_is_the_sum_of_its_amounts(world, lost):
+    """For each source, such as nova or libvirt, a resource class's total is the sum of all consumers' amounts."""
     decision = decision_of(world, *lost)
     kept = decision.books
     for ledger, of_row in ((kept.promised, "promised"), (kept.held, "held"), (kept.recorded, "recorded")):
@@ -364,7 +385,8 @@ def test_law_7_each_total_is_the_sum_of_the_amounts_of_all_consumers(world, lost
 
 
 @given(worlds(), st.lists(st.integers(0, 3), max_size=40))
-def test_law_7_lists_of_amounts_have_the_same_total_if_merged_in_another_order(world, cuts):
+def test_law_7_merging_in_any_order_gives_the_same_total(world, cuts):
+    """Merging lists of consumers' amounts in another order gives the same list and the same totals."""
     kept = decision_of(world).books
     claims = (*kept.promised.claims, *kept.held.claims, *kept.recorded.claims)
     piles: list[list] = [[], [], []]
@@ -386,7 +408,8 @@ def test_law_7_lists_of_amounts_have_the_same_total_if_merged_in_another_order(w
 
 
 @given(states())
-def test_law_9_a_resize_counts_each_of_its_two_flavors_at_most_once(state):
+def test_law_9_a_resize_counts_each_flavor_at_most_once(state):
+    """An instance in a resize counts on the host with its old flavor, its new flavor or both, each at most once."""
     recorded = frozenset(m.uuid for m in state.migrations if m.uuid)
     for known in (frozenset(), recorded):
         taken: dict[str, list] = {}
@@ -405,6 +428,7 @@ def _is_extra(ones: list) -> int:
 
 @given(states(), st.sampled_from(sorted(FINISHED_MIGRATION_STATUSES)))
 def test_law_9_finished_migrations_occupy_no_resources(state, status):
+    """The agent counts the same resources with a finished migration in nova's database as without this migration."""
     ended = dataclasses.replace(
         state, migrations=tuple(dataclasses.replace(m, status=status) for m in state.migrations)
     )
@@ -417,8 +441,8 @@ def test_law_9_finished_migrations_occupy_no_resources(state, status):
 
 
 @given(states())
-def test_law_9_a_migration_does_not_change_how_other_instances_are_counted(state):
-    """An instance that counts here counts with its own flavor, whatever migrates."""
+def test_law_9_migrations_do_not_change_counted_instances(state):
+    """An instance on this host counts with its own flavor, whatever migrations nova's database contains."""
 
     def plain(found):
         return {(o.instance.uuid, o.flavor) for o in found.occupancies if o.cause is Cause.INSTANCE}
@@ -429,8 +453,8 @@ def test_law_9_a_migration_does_not_change_how_other_instances_are_counted(state
 
 
 @given(worlds(), st.integers(0, 3))
-def test_the_agent_stops_writing_if_its_root_provider_is_overwritten(world, strikes):
-    """Whatever else is wanted, the agent does not write a root that another writer writes."""
+def test_the_agent_stops_writing_an_overwritten_root_provider(world, strikes):
+    """The agent writes nothing and reports `rival-writer` if a program repeatedly overwrites its root provider."""
     root = wanted_root(decision_of(world))
     struck = WrittenProvider(provider_uuid=root.uuid, inventories=root.inventories, strikes=strikes)
     decision = decision_of(dataclasses.replace(world, written=struck))

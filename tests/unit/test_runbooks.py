@@ -41,19 +41,22 @@ def _commands(page: pathlib.Path) -> list[str]:
     return [*(line for block in blocks for line in block.splitlines()), *own]
 
 
-def test_runbook_pages_exist_for_exactly_the_finding_codes_and_alerts():
+def test_each_finding_code_and_alert_has_a_runbook_page():
+    """The runbook folder has one page for each finding code and each Prometheus alert, and no other page."""
     names = {rule.code for rule in BUILTIN} | {rule["alert"] for rule in _rules()}
     assert {page.stem for page in PAGES} == names
 
 
-def test_the_runbook_url_of_each_alert_names_the_runbook_page_of_the_alert():
+def test_each_alert_links_to_its_runbook_page():
+    """The `runbook_url` of each Prometheus alert refers to the runbook page with the alert's name."""
     assert {rule["annotations"]["runbook_url"] for rule in _rules()} == {
         f"{URL}{rule['alert']}.md" for rule in _rules()
     }
 
 
 @each_page
-def test_a_runbook_page_has_every_section_in_order_and_no_section_is_empty(page):
+def test_a_runbook_page_has_every_section_in_order(page):
+    """Each runbook page has the same sections in the same order, and each section contains text."""
     title, *parts = re.split(r"^## ", page.read_text(), flags=re.MULTILINE)
     assert title.strip() == f"# {page.stem}"
     assert [part.partition("\n")[0] for part in parts] == SECTIONS
@@ -66,7 +69,8 @@ def test_a_runbook_page_has_at_most_400_words(page):
 
 
 @each_page
-def test_each_stocktake_command_in_a_runbook_page_has_valid_arguments(page):
+def test_stocktake_commands_in_runbooks_have_valid_arguments(page):
+    """Each `stocktake` command in a runbook page is accepted by the command's own parser."""
     for command in _commands(page):
         program, *words = shlex.split(command)
         if program == PROGRAM and words != ["--version"]:
@@ -82,7 +86,8 @@ def test_each_command_in_a_runbook_page_is_valid_bash(page):
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_setup_cfg_installs_every_runbook_page_in_the_documentation_folder():
+def test_setup_cfg_installs_every_runbook_page():
+    """`setup.cfg` lists every runbook page for installation in the folder share/doc/stocktake/runbooks."""
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     block = setup["files"]["data_files"].partition("share/doc/stocktake/runbooks =\n")[2]
@@ -91,5 +96,6 @@ def test_setup_cfg_installs_every_runbook_page_in_the_documentation_folder():
 
 
 @pytest.mark.parametrize("name", ["allocation-stale-move", "StocktakeAgentDown"])
-def test_explain_finds_the_runbook_page_for_a_finding_code_and_for_an_alert(name):
+def test_explain_finds_a_runbook_page(name):
+    """`stocktake explain` finds the runbook page of a finding code and of a Prometheus alert."""
     assert page_of(name) == (AGENT / "runbooks" / f"{name}.md").read_text()
