@@ -22,6 +22,7 @@ from agent.text.amounts import beside_its_class, number_text, requested, unit_of
     ],
 )
 def test_a_float_is_printed_without_needless_digits(number, text):
+    """The float 192.0 is printed as `192`, and the product of 16.1 and 24 as `386.4`."""
     assert number_text(number) == text
 
 
@@ -39,7 +40,8 @@ def test_an_integer_is_printed_with_all_its_digits(number):
         ("CUSTOM_PCI_10DE_1EB8", "8", "8 CUSTOM_PCI_10DE_1EB8", "8 CUSTOM_PCI_10DE_1EB8"),
     ],
 )
-def test_an_amount_can_be_printed_with_its_unit_or_its_resource_class(resource_class, beside, unit, full):
+def test_an_amount_is_printed_with_its_unit_or_class(resource_class, beside, unit, full):
+    """An amount of MEMORY_MB is printed as `8 MiB` or `8 MiB of MEMORY_MB`, and an amount of VCPU as `8 VCPU`."""
     assert beside_its_class(resource_class, 8) == beside
     assert with_unit(resource_class, 8) == unit
     assert with_class(resource_class, 8) == amount_text(resource_class, 8) == full

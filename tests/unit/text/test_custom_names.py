@@ -13,7 +13,8 @@ from agent.text.custom_names import NAME_LIMIT, is_custom_name
 
 
 @pytest.mark.parametrize("name", ["CUSTOM_A", "CUSTOM__", "CUSTOM_0", "CUSTOM_" + "A" * (NAME_LIMIT - 7)])
-def test_custom_resource_class_names_that_placement_accepts_are_accepted(name):
+def test_valid_custom_resource_class_names_are_accepted(name):
+    """The agent accepts names such as CUSTOM_A, which also match Placement's pattern for custom resource classes."""
     assert is_custom_name(name)
     assert re.search(common.CUSTOM_RC_PATTERN, name)
 
@@ -21,13 +22,14 @@ def test_custom_resource_class_names_that_placement_accepts_are_accepted(name):
 @pytest.mark.parametrize(
     "name", ["", "CUSTOM_", "CUSTOM", "CUSTOM_a", "VCPU", "CUSTOM_A\n", " CUSTOM_A", "CUSTOM_" + "A" * 249]
 )
-def test_custom_names_that_lack_the_prefix_or_are_malformed_are_rejected(name):
+def test_malformed_custom_names_are_rejected(name):
+    """The agent rejects, for example, the names VCPU and CUSTOM_a and a custom name of 256 characters."""
     assert not is_custom_name(name)
 
 
 @given(st.text("CUSTOM_AZ09a-\n", max_size=12), st.sampled_from(["", "CUSTOM_"]))
-def test_a_custom_name_is_valid_if_it_matches_the_pattern_in_placement(text, begin):
-    """In addition, the name must not end with a newline, which Placement's pattern allows."""
+def test_a_custom_name_is_checked_by_placements_pattern(text, begin):
+    """A custom name is valid if it matches Placement's pattern for custom traits and ends without a line break."""
     name = begin + text
     of_pattern = re.search(common.CUSTOM_TRAIT_PATTERN, name) is not None
     assert is_custom_name(name) == (of_pattern and not name.endswith("\n"))

@@ -8,10 +8,12 @@ KNOWN = ("enabled", "codes", "min_age", "max_consumers")
 
 
 @pytest.mark.parametrize(("name", "found"), [("code", "codes"), ("min-age", "min_age"), ("enable", "enabled")])
-def test_the_most_similar_known_name_is_found_for_a_misspelt_name(name: str, found: str):
+def test_the_nearest_known_name_is_found_for_a_misspelt_name(name: str, found: str):
+    """The agent finds the known name `enabled` for the misspelt `enable`, so that an error can suggest it."""
     assert nearest(name, KNOWN) == found
 
 
-def test_no_similar_name_is_found_if_all_known_names_are_too_different():
+def test_no_similar_name_is_found_if_all_known_names_differ():
+    """For the unknown name `region`, the agent finds no similar name among names such as `codes` and `enabled`."""
     assert nearest("region", KNOWN) is None
     assert nearest("codes", ()) is None

@@ -23,7 +23,8 @@ def deep(levels: int) -> object:
 
 @pytest.mark.parametrize("row", [{"code": deep(100_000)}, deep(100_000)], ids=["the value", "the row"])
 @pytest.mark.parametrize("read", [lambda row: text_of(row, "code"), lambda row: utc_time_of(row, "code")])
-def test_valid_list_entries_are_read_even_if_another_is_nested_too_deeply(row, read):
+def test_valid_rows_are_read_beside_a_too_deeply_nested_row(row, read):
+    """The agent reads the valid rows of its own files, and reports a row with 100,000 nested lists as a problem."""
     good = {"code": "2026-11-21T10:00:00.000Z"}
     found = read_rows("sightings", [good, row, good], read)
     assert found.good == (good["code"], good["code"])
@@ -32,8 +33,8 @@ def test_valid_list_entries_are_read_even_if_another_is_nested_too_deeply(row, r
     assert problem.endswith("nested too deep")
 
 
-def test_a_finding_in_findings_json_is_ignored_if_it_is_nested_too_deeply(tmp_path):
-    """A row that can just be parsed is printed from a deeper call, with less of the stack left."""
+def test_a_too_deeply_nested_row_of_findings_json_is_ignored(tmp_path):
+    """The agent ignores a row of its file `findings.json` with hundreds of nested lists, and notes the problem."""
     path = tmp_path / "findings.json"
     for levels in range(700, sys.getrecursionlimit()):
         row = "[" * levels + "]" * levels
@@ -43,7 +44,8 @@ def test_a_finding_in_findings_json_is_ignored_if_it_is_nested_too_deeply(tmp_pa
         assert len(store.notes) == 1
 
 
-def test_store_json_is_ignored_with_a_note_if_a_value_is_nested_too_deeply(tmp_path):
+def test_store_json_with_a_too_deeply_nested_value_is_ignored(tmp_path):
+    """The agent ignores its file `store.json` if a value has hundreds of nested lists, and notes the problem."""
     for levels in range(700, sys.getrecursionlimit()):
         name = "[" * levels + "]" * levels
         (tmp_path / "store.json").write_text(f'{{"schema_version": 1, "store": {{"source": {name}}}}}')
@@ -52,6 +54,7 @@ def test_store_json_is_ignored_with_a_note_if_a_value_is_nested_too_deeply(tmp_p
         assert len(store.notes) == 1
 
 
-def test_the_error_about_a_field_of_the_wrong_type_shows_the_value():
+def test_an_error_about_a_field_of_wrong_type_shows_the_value():
+    """The number 3 in a text field of the agent's own files raises an error that shows the field and the 3."""
     with pytest.raises(BadRow, match="code is not text: " + json.dumps(3)):
         text_of({"code": 3}, "code")

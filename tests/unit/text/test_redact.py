@@ -18,8 +18,8 @@ WITHOUT_MASK = st.characters(exclude_characters="*", exclude_categories=["Cs"])
 
 
 @given(st.text(WITHOUT_MASK, min_size=SECRET_LENGTH), st.text(WITHOUT_MASK), st.text(WITHOUT_MASK))
-def test_a_known_secret_is_masked_even_if_html_escaped_or_url_quoted(secret, before, after):
-    """The secret is masked as it is, HTML-escaped as in a page, and quoted as in a URL."""
+def test_a_known_secret_is_masked_in_every_form(secret, before, after):
+    """The agent masks a secret of 8 or more characters as plain text, HTML-escaped, and quoted as in a URL."""
     for form in (secret, html.escape(secret), quote(secret, safe="")):
         text = blotted(f"{before}{form}{after}", (secret,))
         assert form not in text
@@ -54,7 +54,8 @@ def test_a_known_secret_is_masked_even_if_html_escaped_or_url_quoted(secret, bef
         ("Cookie: a=b", "Cookie: ***"),
     ],
 )
-def test_credentials_in_a_known_format_are_masked_even_if_the_secret_is_unknown(text, left):
+def test_credentials_in_a_known_format_are_masked(text, left):
+    """Credentials such as `password=...` or `X-Auth-Token: ...` are masked, even if the agent does not know them."""
     assert blotted(text) == left
 
 
@@ -91,12 +92,13 @@ def test_masking_leaves_text_without_credentials_unchanged(text):
         r"secret: \&quot;\\",
     ],
 )
-def test_masking_credentials_in_a_long_string_takes_less_than_two_seconds(unit):
-    """Each took minutes with a pattern that searched the rest of the text from each letter."""
+def test_masking_a_long_text_takes_less_than_two_seconds(unit):
+    """The agent masks credentials in a text of 20,000 repetitions, for example of `secret=`, within two seconds."""
     began = time.process_time()
     blotted(unit * 20_000)
     assert time.process_time() - began < 2
 
 
-def test_a_known_secret_is_not_masked_if_it_is_very_short():
+def test_a_very_short_known_secret_is_not_masked():
+    """A known secret of fewer than 8 characters, such as `admin`, stays, because it may be an ordinary word."""
     assert blotted("the admin said admin", ("admin",)) == "the admin said admin"

@@ -22,11 +22,13 @@ NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
         ("2026-11-22T03:00+02:00", "2026-11-22T03:00:00+02:00"),
     ],
 )
-def test_a_start_time_may_be_given_as_a_point_in_time_or_as_an_age(text, found):
+def test_a_start_time_is_a_point_in_time_or_an_age(text, found):
+    """The operator may give a start time as an age, such as `7d`, or as a date, with or without a time of day."""
     assert since(text, NOW).isoformat() == found
 
 
 @pytest.mark.parametrize("text", ["", "yesterday", "-5m", "5", "9999999d", "999999d", "2026-13-01", "1.5h"])
-def test_an_invalid_start_time_is_rejected_with_an_example_of_a_valid_one(text):
+def test_an_invalid_start_time_is_rejected_with_an_example(text):
+    """A start time such as `yesterday` is rejected with an error that shows an example of a valid start time."""
     with pytest.raises(ValueError, match=f"{text} is not a time: give a time such as"):
         since(text, NOW)

@@ -19,6 +19,10 @@ from agent.text.wording import FEW, MEANINGS, alike, amount, cell, printable, so
     ],
 )
 def test_an_amount_is_printed_with_its_unit(resource_class, value, text):
+    """An amount of MEMORY_MB is printed in MiB and an amount of DISK_GB in GiB.
+
+    A missing amount is printed as `unknown`.
+    """
     assert amount(resource_class, value) == text
 
 
@@ -26,32 +30,37 @@ def test_an_amount_is_printed_with_its_unit(resource_class, value, text):
     ("resource_class", "value", "text"),
     [("CUSTOM_PCI_10DE_1EB8", 1, "1"), ("DISK_GB", 3.5, "3.5 GiB"), ("VCPU", None, "unknown")],
 )
-def test_only_memory_and_disk_sizes_have_a_unit_in_table_cells(resource_class, value, text):
+def test_a_table_cell_shows_an_amount_without_its_class(resource_class, value, text):
+    """A table cell shows a disk amount as `3.5 GiB`, an amount of a custom class as `1`, and no amount as `unknown`."""
     assert cell(resource_class, value) == text
 
 
-def test_every_possible_result_of_a_ledger_row_has_a_different_explanation():
+def test_each_ledger_result_has_its_own_explanation():
+    """Each possible result for a consumer's amounts, such as a leaked allocation, has an explanation of its own."""
     assert set(MEANINGS) == set(Verdict)
     assert len(set(MEANINGS.values())) == len(Verdict)
 
 
 @given(st.text())
-def test_any_text_becomes_one_printable_line_without_control_characters(text):
+def test_any_text_becomes_one_printable_line(text):
     assert printable(text).isprintable()
 
 
-def test_letters_of_any_script_are_printed_and_control_characters_are_escaped():
+def test_letters_stay_and_control_characters_are_escaped():
+    """Letters of any script are printed as they are. Control characters are printed in escaped form."""
     assert printable("größer 東京") == "größer 東京"
     assert printable("a\x1b[2J\n") == "a\\u001b[2J\\u000a"
     assert printable("\U000e0041") == "\\U000e0041"
 
 
-def test_a_long_list_is_printed_as_three_items_and_the_number_of_omitted_items():
+def test_a_long_list_is_printed_as_three_items_and_a_count():
+    """A list of five items is printed as `a, b, c and 2 more`."""
     assert some_of(["a", "b", "c"]) == "a, b, c"
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
-def test_a_group_of_similar_items_takes_the_position_of_its_first_item():
+def test_a_group_of_similar_items_stands_at_its_first_item():
+    """More than five items of one kind become a group at the place of their first item. Fewer items stay separate."""
     few, many = "abcde"[:FEW], "uvwxyz"[: FEW + 1]
     mixed = [*few[:2], *many[:3], *few[2:], *many[3:]]
     found = alike(mixed, lambda one: one in many)
@@ -59,7 +68,8 @@ def test_a_group_of_similar_items_takes_the_position_of_its_first_item():
 
 
 @given(st.lists(st.integers(min_value=0, max_value=3)))
-def test_each_item_is_in_exactly_one_group_with_only_items_of_its_kind(items):
+def test_each_item_is_in_exactly_one_group_of_its_kind(items):
+    """Each item of a list gets into exactly one group, and each group contains only items of one kind."""
     found = alike(list(enumerate(items)), lambda one: one[1])
     assert sorted(one for members in found for one in members) == list(enumerate(items))
     assert all(len({kind for _, kind in members}) == 1 for members in found)
@@ -67,7 +77,8 @@ def test_each_item_is_in_exactly_one_group_with_only_items_of_its_kind(items):
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])
-def test_the_wrapping_of_lines_does_not_split_a_name(width):
+def test_line_wrapping_does_not_split_a_name(width):
+    """A long list of trait names is wrapped to 40, 80 or 200 characters, and each name stays whole."""
     names = [f"CUSTOM_TRAIT-{number}" for number in range(60)]
     told = wrapped(f"  put-traits: {', '.join(names)}", width)
     assert max(map(len, told)) <= width

@@ -14,12 +14,13 @@ HOSTS = [uuid(number) for number in range(10_000)]
 
 
 @given(st.text(), st.text())
-def test_the_time_offset_of_a_host_is_a_fraction_from_0_to_below_1(identity, salt):
-    """The offset is a fraction: 0 is possible, 1 is not."""
+def test_the_time_offset_of_a_host_is_a_fraction_below_1(identity, salt):
+    """A host's time offset within an interval is a fraction from 0 to below 1."""
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
 def test_the_time_offset_of_a_host_is_the_same_in_every_process():
+    """A new process of the agent computes the same time offset within the interval for a host."""
     script = f"from agent.timing.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
     # PYTHONHASHSEED is random unless it is set, so a phase from hash() would differ.
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -27,7 +28,8 @@ def test_the_time_offset_of_a_host_is_the_same_in_every_process():
 
 
 @pytest.mark.parametrize("slots", [10, 60, 100])
-def test_the_time_offsets_of_ten_thousand_hosts_are_spread_evenly(slots):
+def test_time_offsets_of_ten_thousand_hosts_are_spread_evenly(slots):
+    """The time offsets of 10,000 hosts are spread over the interval as evenly as random numbers."""
     counts = [0] * slots
     for host in HOSTS:
         counts[int(phase(host, "interval") * slots)] += 1
@@ -37,7 +39,8 @@ def test_the_time_offsets_of_ten_thousand_hosts_are_spread_evenly(slots):
     assert chi < slots - 1 + 5 * (2 * (slots - 1)) ** 0.5
 
 
-def test_a_host_has_unrelated_time_offsets_for_two_different_salts():
+def test_a_host_has_unrelated_time_offsets_for_two_salts():
+    """The salt is the name of an offset's purpose. Only about one host in ten has a similar offset for two salts."""
     both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
     assert 800 < both < 1200
 
@@ -51,13 +54,14 @@ def test_the_time_offset_separates_host_name_and_salt():
 
 
 @given(st.floats(0, 4e9), st.floats(0.1, 1e5), st.floats(0, 1, exclude_max=True))
-def test_a_host_waits_at_most_one_interval_until_its_next_scheduled_time(now, period_s, part):
+def test_a_host_waits_at_most_one_interval(now, period_s, part):
+    """A host waits at most one interval until its next scheduled time."""
     assert 0.0 < until_turn(now, period_s, part) <= period_s
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
-def test_the_scheduled_times_of_a_host_stay_the_same_after_a_restart(now, period_s, later):
-    """The next turn, computed at two moments, is the same turn or a whole number of periods later."""
+def test_a_restart_does_not_move_a_hosts_scheduled_times(now, period_s, later):
+    """A host's next scheduled time, computed at two moments, differs by zero or by a whole number of intervals."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)
     assert (other - one) % period_s == pytest.approx(0, abs=1e-3) or (other - one) % period_s == pytest.approx(
