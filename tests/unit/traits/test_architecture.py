@@ -40,10 +40,15 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
-def test_the_traits_of_supported_architectures_are_set_and_no_trait_is_cleared(capabilities, expected):
+def test_the_traits_of_supported_architectures_are_set(capabilities, expected):
+    """The agent sets the traits of the CPU architectures that libvirt supports here.
+
+    It removes no architecture trait.
+    """
     assert architecture.wish(world(capabilities), settings()) == Wish(wanted=frozenset(expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), snapshot(lost=[LIBVIRT])])
-def test_architecture_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts):
+def test_architecture_traits_stay_if_capabilities_are_unknown(facts):
+    """The agent leaves the architecture traits unchanged if libvirt's capabilities could not be read."""
     assert architecture.wish(facts, settings()) == Wish()

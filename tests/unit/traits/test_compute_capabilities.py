@@ -54,12 +54,14 @@ VERSIONS = {
 
 
 @pytest.mark.parametrize(("facts", "expected"), VERSIONS.values(), ids=VERSIONS.keys())
-def test_the_libvirt_and_qemu_versions_decide_the_traits_that_need_a_version(facts, expected):
+def test_traits_depend_on_the_libvirt_and_qemu_versions(facts, expected):
+    """The agent sets a trait such as COMPUTE_STORAGE_VIRTIO_FS only if the versions of libvirt and QEMU support it."""
     assert told(facts) == (expected, GATED - expected)
 
 
 @pytest.mark.parametrize(("file_backed_mib", "there"), [(0, False), (1, True), (65536, True)])
-def test_the_memory_backing_trait_is_set_if_file_backed_memory_is_configured(file_backed_mib, there):
+def test_the_trait_of_file_backed_memory_follows_its_option(file_backed_mib, there):
+    """The agent sets COMPUTE_MEM_BACKING_FILE if file_backed_memory is configured, and removes the trait if not."""
     wanted, unwanted = told(versions(9000000), file_backed_memory_mib=file_backed_mib)
     assert (BACKING in wanted, BACKING in unwanted) == (there, not there)
 
@@ -76,7 +78,8 @@ SECURE_BOOT = {
 
 
 @pytest.mark.parametrize(("capabilities", "there"), SECURE_BOOT.values(), ids=SECURE_BOOT.keys())
-def test_the_secure_boot_trait_is_set_only_if_libvirt_offers_a_secure_loader(capabilities, there):
+def test_the_secure_boot_trait_needs_a_secure_loader(capabilities, there):
+    """The agent sets the secure boot trait only if libvirt offers a secure loader for the host's architecture."""
     wanted, unwanted = told(world(capabilities))
     assert (SECURE in wanted, SECURE in unwanted) == (there, not there)
 
@@ -92,12 +95,14 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "silent"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_only_traits_that_depend_on_unknown_facts_are_left_unchanged(facts, silent):
+def test_traits_of_unknown_facts_stay_unchanged(facts, silent):
+    """The agent leaves a trait unchanged if the trait needs a version or capability of libvirt that is unknown."""
     wanted, unwanted = told(facts)
     assert GATED - wanted - unwanted == silent
 
 
-def test_the_trait_of_plain_ephemeral_encryption_is_never_set_or_cleared():
+def test_the_plain_encryption_trait_is_left_alone():
+    """The agent neither sets nor removes the trait COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN."""
     wish = compute_capabilities.wish(versions(9000000), settings())
     assert "COMPUTE_EPHEMERAL_ENCRYPTION_PLAIN" not in wish.wanted | wish.unwanted
 
@@ -108,11 +113,13 @@ def written(before, facts):
     return set(put.traits)
 
 
-def test_s108_a_libvirt_downgrade_removes_the_traits_that_need_a_newer_libvirt():
+def test_s108_a_libvirt_downgrade_removes_traits():
+    """After a downgrade of libvirt, the agent removes the traits that need a newer libvirt from the root provider."""
     older = host(libvirt_version=8006000)
     assert written(usual_traits() | {"CUSTOM_X"}, older) == (usual_traits() | {"CUSTOM_X"}) - SPACE
 
 
-def test_s108_the_agent_removes_an_unsupported_trait_that_an_operator_added():
+def test_s108_an_unsupported_trait_of_an_operator_is_removed():
+    """The agent removes COMPUTE_SAME_HOST_COLD_MIGRATE, which libvirt hosts lack, even if an operator added it."""
     by_hand = usual_traits() | {"COMPUTE_SAME_HOST_COLD_MIGRATE", "CUSTOM_X"}
     assert written(by_hand, host()) == usual_traits() | {"CUSTOM_X"}

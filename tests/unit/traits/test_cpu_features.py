@@ -76,13 +76,15 @@ def named(*suffixes):
 
 
 def test_s111_the_svm_flag_of_the_cpu_sets_both_svm_traits():
+    """The CPU flag `svm` sets the two traits HW_CPU_X86_SVM and HW_CPU_X86_AMD_SVM."""
     told = wish(capable(features={"svm", "aes"}))
     assert told.wanted == named("SVM", "AMD_SVM", "AESNI")
     assert told.unwanted == ALL - told.wanted
 
 
 @pytest.mark.parametrize("flag", TABLE)
-def test_each_cpu_flag_in_the_table_of_cpu_flags_sets_its_trait(flag):
+def test_each_cpu_flag_in_the_table_sets_its_traits(flag):
+    """Each CPU flag in nova-compute's table, such as `avx2`, sets exactly the traits that belong to the flag."""
     told = wish(capable(features={flag}))
     assert told == Wish(wanted=named(*TABLE[flag]), unwanted=ALL - named(*TABLE[flag]))
 
@@ -92,11 +94,13 @@ def test_the_table_of_cpu_flags_contains_only_standard_traits():
 
 
 @pytest.mark.parametrize("features", [{"pclmulqdq"}, {"sse4_1"}, {"AES"}, {"lahf_lm"}, set()])
-def test_a_cpu_flag_that_is_not_in_the_table_of_cpu_flags_sets_no_trait(features):
+def test_a_cpu_flag_outside_the_table_sets_no_trait(features):
+    """A CPU flag that is missing in nova-compute's table of flags and traits, such as `lahf_lm`, sets no trait."""
     assert wish(capable(features=features)) == Wish(unwanted=ALL)
 
 
-def test_sev_cpu_flags_do_not_change_the_amd_sev_traits_of_the_root_provider():
+def test_sev_cpu_flags_do_not_change_the_amd_sev_traits():
+    """The CPU flags `sev` and `sev-es` make the agent neither set nor remove an AMD SEV trait of the root provider."""
     told = wish(capable(features={"sev", "sev-es"}))
     assert not (told.wanted | told.unwanted) & named("AMD_SEV", "AMD_SEV_ES", "AMD_SEV_SNP")
 
@@ -118,6 +122,7 @@ FLAGS = {
 @pytest.mark.parametrize("mode", [None, "host-model", "host-passthrough"])
 @pytest.mark.parametrize(("flags", "expected"), FLAGS.values(), ids=FLAGS.keys())
 def test_configured_extra_cpu_flags_add_or_remove_cpu_traits(mode, flags, expected):
+    """The configured extra CPU flag `avx2` sets the trait HW_CPU_X86_AVX2, and `-avx` removes HW_CPU_X86_AVX."""
     told = wish(capable(features=HOST), GuestCpu(mode=mode, extra_flags=flags))
     assert told == Wish(wanted=expected, unwanted=ALL - expected)
 
@@ -156,7 +161,8 @@ MODES = {
 
 @pytest.mark.parametrize(("mode", "arch", "models", "flags", "expected"), MODES.values(), ids=MODES.keys())
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_the_cpu_mode_and_the_cpu_models_determine_the_cpu_traits(mode, arch, models, flags, expected, virt_type):
+def test_the_cpu_mode_and_models_determine_the_cpu_traits(mode, arch, models, flags, expected, virt_type):
+    """The CPU traits show the flags of the CPU that guests get by the options cpu_mode, cpu_models and extra flags."""
     told = wish(
         capable(arch=arch, features={"avx"}, model_features=MODELS),
         GuestCpu(mode=mode, models=models, extra_flags=flags),
@@ -183,17 +189,18 @@ NOTHING_SAID = {
 
 
 @pytest.mark.parametrize(("capabilities", "cpu", "virt_type"), NOTHING_SAID.values(), ids=NOTHING_SAID.keys())
-def test_cpu_traits_are_not_changed_if_the_cpu_features_of_guests_are_unknown(capabilities, cpu, virt_type):
+def test_cpu_traits_stay_if_guest_cpu_features_are_unknown(capabilities, cpu, virt_type):
+    """The agent leaves CPU traits unchanged if it does not know which CPU features guests get, as with containers."""
     assert wish(capabilities, cpu, virt_type=virt_type) == Wish()
 
 
-def test_cpu_traits_stay_as_they_are_while_libvirt_is_unavailable():
+def test_cpu_traits_stay_as_they_are_without_libvirt():
     assert cpu_features.wish(snapshot(lost=[LIBVIRT]), settings()) == Wish()
 
 
 @given(st.lists(st.sampled_from([*TABLE, "sev", "pni", "x2apic"])), st.lists(st.sampled_from(["aes", "-aes", "+avx"])))
-def test_the_order_of_the_cpu_flags_does_not_change_the_cpu_traits(features, flags):
-    """Every CPU trait of the table is either set or cleared, and never both."""
+def test_the_order_of_cpu_flags_does_not_change_the_traits(features, flags):
+    """The agent sets and removes the same CPU traits if the same CPU flags come in another order."""
     told = wish(capable(features=set(features)), GuestCpu(extra_flags=tuple(flags)))
     again = wish(capable(features=set(reversed(features))), GuestCpu(extra_flags=tuple(reversed(flags))))
     assert told == again
@@ -201,5 +208,6 @@ def test_the_order_of_the_cpu_flags_does_not_change_the_cpu_traits(features, fla
     assert not told.wanted & told.unwanted
 
 
-def test_the_cpu_flag_that_libvirt_calls_pni_sets_the_sse3_trait():
+def test_the_cpu_flag_pni_sets_the_sse3_trait():
+    """libvirt calls the CPU feature SSE3 `pni`. The agent sets HW_CPU_X86_SSE3 for this flag."""
     assert wish(capable(features={"pni"})).wanted == named("SSE3")

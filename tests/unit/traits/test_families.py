@@ -69,7 +69,8 @@ def wishes(facts, chosen):
 
 
 @given(worlds, choices)
-def test_each_trait_is_set_or_cleared_by_at_most_one_trait_family(facts, chosen):
+def test_each_trait_is_decided_by_at_most_one_trait_family(facts, chosen):
+    """A trait family is a rule for a few traits. No two trait families set or remove the same trait."""
     told = wishes(facts, chosen)
     for (first, one), (second, other) in itertools.combinations(told.items(), 2):
         both = (one.wanted | one.unwanted) & (other.wanted | other.unwanted)
@@ -77,20 +78,23 @@ def test_each_trait_is_set_or_cleared_by_at_most_one_trait_family(facts, chosen)
 
 
 @given(worlds, choices)
-def test_no_trait_is_both_wanted_and_unwanted_and_every_name_is_valid(facts, chosen):
+def test_no_trait_is_both_set_and_removed(facts, chosen):
+    """No trait family both sets and removes a trait, and each trait is a standard trait or begins with CUSTOM_."""
     for name, wish in wishes(facts, chosen).items():
         assert not wish.wanted & wish.unwanted, name
         assert all(trait in STANDARD or trait.startswith("CUSTOM_") for trait in wish.wanted | wish.unwanted), name
 
 
 @given(worlds, choices)
-def test_s109_no_trait_family_sets_or_clears_a_custom_trait_of_an_operator(facts, chosen):
+def test_s109_an_operators_custom_trait_is_left_alone(facts, chosen):
+    """The only custom trait that the agent sets or removes on the root provider is CUSTOM_OWNER_STOCKTAKE."""
     decided_names = frozenset().union(*(wish.wanted | wish.unwanted for wish in wishes(facts, chosen).values()))
     assert decided_names - STANDARD == {"CUSTOM_OWNER_STOCKTAKE"}
 
 
 @given(capability_sets, choices)
-def test_trait_decisions_do_not_depend_on_the_order_of_host_capabilities(capabilities, chosen):
+def test_the_order_of_capabilities_does_not_change_the_traits(capabilities, chosen):
+    """The agent sets and removes the same traits if libvirt reports the same capabilities in another order."""
     turned = dataclasses.replace(
         capabilities,
         domain=tuple(reversed(capabilities.domain or ())),
@@ -100,16 +104,16 @@ def test_trait_decisions_do_not_depend_on_the_order_of_host_capabilities(capabil
 
 
 @given(capability_sets, choices)
-def test_unknown_capabilities_never_reverse_the_decision_about_a_trait(capabilities, chosen):
-    """A trait that the complete answer sets is also set without the answer, or left alone."""
+def test_unknown_capabilities_never_reverse_a_trait_decision(capabilities, chosen):
+    """A trait that the agent sets with libvirt's capabilities is never removed without them, or the reverse."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
         assert not wish.wanted & nothing[name].unwanted, name
         assert not wish.unwanted & nothing[name].wanted, name
 
 
-def test_s108_s109_unsupported_traits_are_removed_and_custom_traits_are_kept():
-    """A root with every standard trait keeps after one audit only wanted traits, undecided traits, and CUSTOM_X."""
+def test_s108_s109_unsupported_traits_go_and_custom_traits_stay():
+    """An audit removes unsupported traits from the root provider, and keeps the operator's trait CUSTOM_X."""
     facts = world(capable(emulator(buses=frozenset({"virtio"})), features={"aes"})).host.value
     before = STANDARD - {"OWNER_NOVA"} | {"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_X"}
     plan = decided(snapshot(placement=view(provider=root(traits=before)), libvirt=facts)).plan
@@ -122,8 +126,8 @@ def test_s108_s109_unsupported_traits_are_removed_and_custom_traits_are_kept():
 
 
 @pytest.mark.parametrize("lost", [[], [LIBVIRT], [LIBVIRT, STATE]])
-def test_s115_a_provider_is_marked_as_owned_compute_node_even_without_libvirt(lost):
-    """The traits are COMPUTE_NODE and CUSTOM_OWNER_STOCKTAKE."""
+def test_s115_the_owner_trait_is_set_even_without_libvirt(lost):
+    """The agent sets COMPUTE_NODE and CUSTOM_OWNER_STOCKTAKE even if libvirt or nova's database could not be read."""
     told = wishes(snapshot(lost=lost), settings())
     assert {"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"} <= frozenset().union(*(wish.wanted for wish in told.values()))
 
@@ -133,5 +137,6 @@ def test_no_two_trait_families_have_the_same_name():
     assert len(set(names)) == len(names)
 
 
-def test_the_traits_of_a_test_host_include_usb_sound_virtio_and_raw_images():
+def test_the_usual_traits_of_a_test_host_include_usb_sound():
+    """The traits that tests expect of an ordinary host include COMPUTE_SOUND_MODEL_USB and COMPUTE_IMAGE_TYPE_RAW."""
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

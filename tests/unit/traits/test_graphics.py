@@ -29,16 +29,19 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
-def test_the_graphics_traits_match_the_video_models_that_libvirt_offers(capabilities, expected):
+def test_graphics_traits_match_the_video_models_of_libvirt(capabilities, expected):
+    """The agent sets a graphics trait for each video model that libvirt offers, and removes the other ones."""
     told = graphics.wish(world(capabilities), settings())
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
-def test_graphics_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts):
+def test_graphics_traits_stay_if_capabilities_are_unknown(facts):
+    """The agent leaves the graphics traits unchanged if libvirt's capabilities could not be read."""
     assert graphics.wish(facts, settings()) == Wish()
 
 
-def test_no_graphics_trait_is_removed_if_some_capabilities_could_not_be_read():
+def test_no_graphics_trait_is_removed_after_a_partial_answer():
+    """The agent removes no graphics trait if a part of libvirt's capabilities could not be read."""
     told = graphics.wish(world(capable(cards("vga"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"VGA"}))

@@ -31,11 +31,13 @@ CELLS = {
 
 @pytest.mark.parametrize(("cells", "expected"), CELLS.values(), ids=CELLS.keys())
 def test_a_core_with_two_siblings_sets_the_hyperthreading_trait(cells, expected):
+    """The agent sets HW_CPU_HYPERTHREADING if libvirt shows a core with two threads on a NUMA cell of the host."""
     assert hyperthreading.wish(world(capable(), cells=cells), settings()) == expected
 
 
 @pytest.mark.parametrize("facts", [world(None, cells=(cell(0, (0, 1)),)), snapshot(lost=[LIBVIRT])])
-def test_the_hyperthreading_trait_is_unchanged_if_capabilities_are_unknown(facts):
+def test_the_hyperthreading_trait_stays_without_capabilities(facts):
+    """The agent leaves HW_CPU_HYPERTHREADING unchanged if libvirt's capabilities could not be read."""
     assert hyperthreading.wish(facts, settings()) == SILENT
 
 
@@ -50,8 +52,11 @@ ASLEEP = {
 
 
 @pytest.mark.parametrize(("power", "dedicated", "siblings", "expected"), ASLEEP.values(), ids=ASLEEP.keys())
-def test_the_hyperthreading_trait_is_not_cleared_while_a_dedicated_cpu_is_off(power, dedicated, siblings, expected):
-    """The siblings of a CPU that nova switched off are not visible."""
+def test_hyperthreading_stays_if_nova_switched_a_cpu_off(power, dedicated, siblings, expected):
+    """The siblings of a dedicated CPU that nova switched off are not visible.
+
+    The agent then keeps HW_CPU_HYPERTHREADING.
+    """
     asleep = dataclasses.replace(host(), capabilities=capable(), cells=(cell(0, *siblings),), cpus=SLEEPING)
     chosen = settings(cpu_power_management=power, cpu_dedicated_set=dedicated)
     assert hyperthreading.wish(snapshot(libvirt=asleep), chosen) == expected
