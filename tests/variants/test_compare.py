@@ -17,12 +17,13 @@ def _differences(nova: Answer, agent: Answer) -> list[str]:
     return differences(Pair(variant=Variant(number=0, choices=()), nova=nova, agent=agent))
 
 
-def test_nova_compute_may_reserve_more_than_the_total_if_the_ratio_is_0():
-    """nova-compute reserves more than the total; the agent reserves the total."""
+def test_nova_compute_may_reserve_more_than_the_total():
+    """With allocation ratio 0, the comparison of agent and nova-compute accepts that nova-compute reserves more."""
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=2)) == []
 
 
-def test_the_comparison_with_nova_compute_reports_different_reserved_amounts():
+def test_the_comparison_reports_different_reserved_amounts():
+    """The comparison of the agent with nova-compute reports it if they reserve different amounts of VCPU."""
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=1)) != []
     assert _differences(_answer(reserved=1, allocation_ratio=0.0), _answer(reserved=2)) != []
     assert _differences(_answer(reserved=1), _answer(reserved=2)) != []

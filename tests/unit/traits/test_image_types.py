@@ -30,7 +30,8 @@ CHOICES = {
 
 @pytest.mark.parametrize(("choice", "expected"), CHOICES.values(), ids=CHOICES.keys())
 @pytest.mark.parametrize("facts", [snapshot(), snapshot(lost=[LIBVIRT])], ids=["", "no libvirt"])
-def test_the_image_type_traits_depend_on_the_configuration_and_not_on_libvirt(choice, expected, facts):
+def test_the_image_type_traits_follow_the_configuration(choice, expected, facts):
+    """The traits of image formats depend on options such as images_type, even if libvirt could not be read."""
     wish = image_types.wish(facts, settings(**choice))
     assert wish.wanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in expected}
     assert wish.unwanted == {f"COMPUTE_IMAGE_TYPE_{name}" for name in ALL - expected}
@@ -43,12 +44,17 @@ def written(before, **choice):
     return set(put.traits)
 
 
-def test_s114_the_trait_of_an_excluded_image_type_is_removed_from_placement():
+def test_s114_the_trait_of_an_excluded_image_type_is_removed():
+    """The agent removes COMPUTE_IMAGE_TYPE_RAW from the root provider if the configuration excludes raw images."""
     before = usual_traits()
     assert written(before, image_types_excluded=frozenset({"raw"})) == before - {"COMPUTE_IMAGE_TYPE_RAW"}
 
 
-def test_s108_the_trait_of_an_unsupported_image_type_is_removed_from_placement():
+def test_s108_the_trait_of_an_unsupported_image_type_is_removed():
+    """An operator set COMPUTE_IMAGE_TYPE_PLOOP.
+
+    The agent removes the trait, because the host cannot use this format.
+    """
     # Scenario 109: the operator's own trait, and a trait that the driver does not mention, stay.
     operators = {"COMPUTE_IMAGE_TYPE_PLOOP", "COMPUTE_IMAGE_TYPE_VMDK", "CUSTOM_X"}
     assert written(usual_traits() | operators) == usual_traits() | operators - {"COMPUTE_IMAGE_TYPE_PLOOP"}

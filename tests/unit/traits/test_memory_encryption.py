@@ -22,6 +22,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("world", "unwanted"), CASES.values(), ids=CASES.keys())
-def test_the_root_provider_loses_the_sev_trait_only_if_a_child_provider_has_it(world, unwanted):
+def test_the_root_loses_the_sev_trait_only_if_a_child_has_it(world, unwanted):
+    """The agent removes HW_CPU_X86_AMD_SEV from the root provider only if a child provider has the trait."""
     wish = memory_encryption.wish(world, settings())
     assert (wish.wanted, wish.unwanted) == (frozenset(), unwanted)

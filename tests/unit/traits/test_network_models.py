@@ -35,6 +35,7 @@ TYPES = {
 
 @pytest.mark.parametrize(("virt_type", "expected"), TYPES.values(), ids=TYPES.keys())
 def test_the_network_model_traits_depend_on_the_virt_type(virt_type, expected):
+    """nova's option virt_type decides which traits of network card models the agent sets. With lxc it sets none."""
     assert models(virt_type, capabilities=capable()) == (expected, ALL - expected)
 
 
@@ -42,18 +43,21 @@ def test_the_network_model_traits_depend_on_the_virt_type(virt_type, expected):
     ("libvirt", "qemu", "there"),
     [(9003000, 8000000, True), (9002999, 8000000, False), (9003000, 7002022, False), (11000000, 10000000, True)],
 )
-def test_the_igb_network_trait_needs_libvirt_9_3_and_qemu_8_or_later(libvirt, qemu, there):
+def test_the_igb_network_trait_needs_libvirt_9_3_and_qemu_8(libvirt, qemu, there):
+    """The agent sets the trait of the network card igb only with libvirt 9.3 or later and QEMU 8 or later."""
     wanted, unwanted = models("kvm", capabilities=capable(), libvirt=libvirt, qemu=qemu)
     assert ("IGB" in wanted, "IGB" in unwanted) == (there, not there)
 
 
-def test_the_igb_trait_is_unchanged_on_kvm_if_software_versions_are_unknown():
+def test_the_igb_trait_stays_on_kvm_if_versions_are_unknown():
+    """With virt_type kvm, the agent leaves the igb trait unchanged while it does not know QEMU's version."""
     assert models("kvm") == (KVM, {"LAN9118"})
     assert models("kvm", capabilities=capable(), qemu=0) == (KVM, {"LAN9118"})
     assert models("lxc") == (set(), ALL)
 
 
-def test_the_igb_trait_is_neither_set_nor_removed_if_libvirt_cannot_be_read():
+def test_the_igb_trait_stays_if_libvirt_cannot_be_read():
+    """The agent leaves the trait of the network card igb unchanged if it cannot read libvirt."""
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

@@ -42,10 +42,15 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(("facts", "entries", "expected"), WORLDS.values(), ids=WORLDS.keys())
-def test_the_remote_managed_trait_is_set_for_a_tagged_vf_with_serial_number(facts, entries, expected):
+def test_the_remote_managed_trait_needs_a_tagged_function(facts, entries, expected):
+    """COMPUTE_REMOTE_MANAGED_PORTS needs a virtual function of a network card that nova.conf tags remote_managed.
+
+    The card must have a serial number.
+    """
     assert remote_managed_ports.wish(facts, pci_settings(*entries)) == expected
 
 
-def test_the_remote_managed_trait_is_set_even_if_pci_reporting_is_disabled():
+def test_the_remote_managed_trait_does_not_need_pci_reporting():
+    """The agent sets COMPUTE_REMOTE_MANAGED_PORTS even if nova's option to report PCI devices in Placement is off."""
     assert remote_managed_ports.wish(world(FUNCTION), pci_settings(REMOTE, report=False)) == SET
     assert remote_managed_ports.wish(world(FUNCTION), settings()) == CLEARED

@@ -25,7 +25,8 @@ WISHES = {
 
 
 @pytest.mark.parametrize(("world", "expected"), WISHES.values(), ids=WISHES.keys())
-def test_the_trait_compute_status_disabled_follows_the_compute_service_record(world, expected):
+def test_the_trait_of_a_disabled_service_follows_its_record(world, expected):
+    """The agent sets COMPUTE_STATUS_DISABLED if nova's record of the compute service is disabled."""
     assert service_status.wish(world, settings()) == expected
 
 
@@ -43,12 +44,14 @@ PUTS = {
 
 
 @pytest.mark.parametrize(("disabled", "before", "expected"), PUTS.values(), ids=PUTS.keys())
-def test_a_change_of_the_service_state_changes_only_the_status_disabled_trait(disabled, before, expected):
+def test_a_disabled_service_changes_only_its_own_trait(disabled, before, expected):
+    """A disabled or enabled compute service makes the agent change only the trait COMPUTE_STATUS_DISABLED."""
     world = snapshot(nova=state(service=service(disabled=disabled)), placement=view(provider=root(traits=before)))
     assert [w.traits for w in decided(world).plan.writes if isinstance(w, PutTraits)] == expected
 
 
 @pytest.mark.parametrize("before", [OURS, OURS | DISABLED], ids=["absent", "present"])
-def test_the_status_disabled_trait_is_unchanged_if_nova_could_not_be_read(before):
+def test_the_status_disabled_trait_stays_if_nova_is_unread(before):
+    """The agent leaves COMPUTE_STATUS_DISABLED unchanged if it could not read nova's database."""
     world = snapshot(placement=view(provider=root(traits=before)), lost=[STATE])
     assert [w for w in decided(world).plan.writes if isinstance(w, PutTraits)] == []

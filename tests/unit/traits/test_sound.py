@@ -29,5 +29,6 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(("facts", "expected"), WORLDS.values(), ids=WORLDS.keys())
-def test_only_the_virtio_sound_trait_depends_on_libvirt_and_qemu_versions(facts, expected):
+def test_only_the_virtio_sound_trait_depends_on_versions(facts, expected):
+    """The virtio sound trait needs libvirt 10.4 and QEMU 8.2. The agent sets the other sound traits on every host."""
     assert sound.wish(facts, settings()) == expected

@@ -38,17 +38,23 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("virt_type", "capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
-def test_the_storage_bus_traits_match_the_buses_that_libvirt_offers(virt_type, capabilities, expected):
+def test_storage_bus_traits_match_the_available_buses(virt_type, capabilities, expected):
+    """The agent sets the traits of the disk buses that libvirt offers.
+
+    With virt_type lxc or parallels, the list is fixed.
+    """
     told = storage_buses.wish(world(capabilities), settings(virt_type=virt_type))
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_storage_bus_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts, virt_type):
+def test_storage_bus_traits_stay_if_capabilities_are_unknown(facts, virt_type):
+    """The agent leaves the traits of disk buses unchanged if libvirt's capabilities could not be read."""
     assert storage_buses.wish(facts, settings(virt_type=virt_type)) == Wish()
 
 
-def test_no_storage_bus_trait_is_removed_if_a_capability_answer_is_unreadable():
+def test_no_storage_bus_trait_is_removed_after_a_partial_answer():
+    """The agent removes no trait of a disk bus if a part of libvirt's capabilities could not be read."""
     told = storage_buses.wish(world(capable(buses("ide"), missing=(UNREADABLE,))), settings())
     assert told == Wish(wanted=traits({"IDE"}))

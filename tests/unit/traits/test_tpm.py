@@ -43,27 +43,32 @@ HOSTS = {
 
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
-def test_the_tpm_traits_match_the_models_and_versions_that_libvirt_emulates(capabilities, expected):
+def test_tpm_traits_match_the_tpms_that_libvirt_emulates(capabilities, expected):
+    """The agent sets a trait for each TPM model and version that libvirt can emulate, and removes the others."""
     assert told(world(capabilities)) == (expected | SECRETS, ALL - expected)
 
 
-def test_tpm_model_and_version_traits_are_removed_if_tpm_is_disabled():
+def test_tpm_traits_are_removed_if_tpm_is_disabled():
+    """The agent removes the traits of TPM models and versions if the configuration disables emulated TPMs."""
     for facts in (world(capable(tpm())), world(None), snapshot(lost=[LIBVIRT])):
         assert told(facts, enabled=False) == (set(), ALL)
 
 
 @pytest.mark.parametrize("ways", [(), ("user",), ("host", "deployment")])
-def test_the_tpm_secret_security_traits_match_the_configured_modes(ways):
+def test_tpm_secret_traits_match_the_configured_modes(ways):
+    """The agent sets a TPM trait for each configured mode of secret security, such as `user` or `host`."""
     wanted, unwanted = told(world(capable(tpm())), secret_security=ways)
     assert wanted == ALL | {f"SECRET_SECURITY_{way.upper()}" for way in ways}
     assert unwanted == set()
 
 
 @pytest.mark.parametrize("facts", [world(None), world(capable(domain=None)), snapshot(lost=[LIBVIRT])])
-def test_tpm_model_traits_are_unchanged_if_libvirt_capabilities_are_unknown(facts):
+def test_tpm_model_traits_stay_if_capabilities_are_unknown(facts):
+    """The agent leaves the traits of TPM models and versions unchanged if libvirt's capabilities could not be read."""
     assert told(facts) == (SECRETS, set())
 
 
-def test_no_tpm_trait_is_removed_if_some_libvirt_capabilities_cannot_be_read():
+def test_no_tpm_trait_is_removed_after_a_partial_answer():
+    """The agent removes no TPM trait if a part of libvirt's capabilities could not be read."""
     facts = world(capable(tpm(("tpm-tis",), ("2.0",)), missing=(UNREADABLE,)))
     assert told(facts) == ({"TIS", "2_0"} | SECRETS, set())

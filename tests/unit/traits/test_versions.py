@@ -25,10 +25,12 @@ ASKED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), ASKED.values(), ids=ASKED.keys())
-def test_a_version_check_needs_new_enough_libvirt_and_qemu_and_the_right_driver(asked, expected):
+def test_a_version_check_compares_libvirt_qemu_and_the_driver(asked, expected):
+    """A version check passes only if libvirt and QEMU are new enough and the hypervisor driver is the right one."""
     facts = host(driver="QEMU", libvirt_version=10004000, hypervisor_version=8002002)
     assert at_least(facts, **asked) is expected
 
 
-def test_a_version_tuple_is_converted_to_the_integer_format_of_libvirt():
+def test_a_version_is_converted_to_libvirts_integer_format():
+    """The version 10.4.0 becomes the number 10004000, because libvirt reports versions in this form."""
     assert (as_integer((10, 4, 0)), as_integer((8, 2, 2)), as_integer((0, 0, 7))) == (10004000, 8002002, 7)

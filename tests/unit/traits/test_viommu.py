@@ -29,7 +29,8 @@ WORLDS = {
 
 
 @pytest.mark.parametrize(("facts", "wanted", "unwanted"), WORLDS.values(), ids=WORLDS.keys())
-def test_the_viommu_traits_depend_on_the_architecture_and_the_libvirt_version(facts, wanted, unwanted):
+def test_viommu_traits_depend_on_architecture_and_libvirt(facts, wanted, unwanted):
+    """The traits of virtual IOMMU models depend on the emulated CPU architectures and on libvirt's version."""
     told = viommu.wish(facts, settings())
     assert told.wanted == {f"COMPUTE_VIOMMU_MODEL_{name}" for name in wanted}
     assert told.unwanted == {f"COMPUTE_VIOMMU_MODEL_{name}" for name in unwanted}
