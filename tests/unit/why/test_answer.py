@@ -61,7 +61,8 @@ PF = [
 ]
 
 
-def test_a_request_for_more_vcpus_than_host_cpus_exceeds_max_unit():
+def test_a_request_for_more_vcpus_than_max_unit_is_refused():
+    """`stocktake why` refuses 64 VCPU on a host with max_unit 48 and advises to request at most 48."""
     first = asked([HOST], group(VCPU=64)).obstacles[0]
     assert (first.constraint, first.wanted, first.available) == (Constraint.MAX_UNIT, 64, 48)
     assert (
@@ -73,7 +74,8 @@ def test_a_request_for_more_vcpus_than_host_cpus_exceeds_max_unit():
     assert asked([HOST], group(VCPU=48)).fits
 
 
-def test_the_advice_is_to_free_capacity_or_raise_the_ratio_or_ask_for_less():
+def test_the_advice_lists_three_ways_to_fit_a_request():
+    """For 20 VCPU on a host with 12 left, `stocktake why` advises to free 8, raise the ratio or request less."""
     full = of("host", stock("VCPU", 48, allocation_ratio=4.0), used=(("VCPU", 180),))
     obstacle = asked([full], group(VCPU=20)).obstacles[0]
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 20, 12)
@@ -86,15 +88,16 @@ def test_the_advice_is_to_free_capacity_or_raise_the_ratio_or_ask_for_less():
     assert "raise cpu_allocation_ratio to at least 4.1667" in obstacle.change
 
 
-def test_freeing_capacity_is_not_advised_if_the_request_exceeds_max_unit():
+def test_freeing_capacity_is_not_advised_beyond_max_unit():
+    """`stocktake why` does not advise to free capacity for a request above max_unit, because this would not help."""
     nearly_full = of("host", CPUS, used=(("VCPU", 180),))
     [unit, room] = asked([nearly_full], group(VCPU=64)).obstacles
     assert (unit.constraint, room.constraint) == (Constraint.MAX_UNIT, Constraint.CAPACITY)
     assert room.change == "ask for at most 12 VCPU in one request"
 
 
-def test_the_advice_names_both_a_smaller_request_and_capacity_to_free():
-    """Neither change alone is enough."""
+def test_the_advice_may_combine_two_changes():
+    """`stocktake why` advises to request less and also to free VCPU if only the two changes together are enough."""
     cpus = stock("VCPU", 48, min_unit=4, max_unit=48, allocation_ratio=4.0)
     unit, room = asked([of("host", cpus, used=(("VCPU", 190),))], group(VCPU=64)).obstacles
     both = "ask for at most 48 VCPU in one request{}, and free up 46 VCPU on host: neither change alone is enough"
@@ -102,7 +105,8 @@ def test_the_advice_names_both_a_smaller_request_and_capacity_to_free():
     assert (room.change, unit.remedies, room.remedies) == (both.format(""), (), ())
 
 
-def test_the_advice_says_that_max_unit_limits_the_request_despite_free_capacity():
+def test_the_advice_shows_that_max_unit_is_the_limit():
+    """`stocktake why` says that max_unit limits the request to 24 VCPU, although more VCPU are free."""
     cpus = stock("VCPU", 24, max_unit=24, allocation_ratio=2.0)
     _, room = asked([of("host", cpus, used=(("VCPU", 20),))], group(VCPU=30)).obstacles
     assert "has 28: " in room.words
@@ -111,14 +115,16 @@ def test_the_advice_says_that_max_unit_limits_the_request_despite_free_capacity(
 
 
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
-def test_freeing_capacity_is_not_advised_if_min_unit_or_step_size_is_violated(amount, constraint):
+def test_freeing_capacity_is_not_advised_for_a_wrong_amount(amount, constraint):
+    """`stocktake why` does not advise to free capacity for an amount that min_unit or step_size forbids."""
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
               used=(("VCPU", 8),))  # fmt: skip
     [unit, room] = asked([full], group(VCPU=amount)).obstacles
     assert (unit.constraint, room.constraint, room.remedies) == (constraint, Constraint.CAPACITY, ())
 
 
-def test_each_refusal_reason_begins_with_the_requested_amount():
+def test_a_refusal_reason_begins_with_the_requested_amount():
+    """A reason of `stocktake why` begins with the requested amount, for example "requested 1 PCPU"."""
     full = of("host", stock("PCPU", 4), used=(("PCPU", 4),))
     first = [asked([full], group(PCPU=amount)).obstacles[0].words.split(",")[0] for amount in (1, 2)]
     assert first == ["requested 1 PCPU", "requested 2 PCPU"]
@@ -126,7 +132,8 @@ def test_each_refusal_reason_begins_with_the_requested_amount():
     assert all(words.startswith("requested 1 VF, ") for words in lacking), lacking
 
 
-def test_lowering_the_reserved_amount_is_advised_if_capacity_is_too_small():
+def test_lowering_the_reserved_amount_is_advised():
+    """`stocktake why` advises to lower the reserved memory if the request lacks 320 MiB of MEMORY_MB."""
     obstacle = asked([HOST], group(MEMORY_MB=8000)).obstacles[0]
     assert Remedy(kind=RemedyKind.RESERVED, provider_uuid="host", resource_class="MEMORY_MB", number=192) in (
         obstacle.remedies
@@ -143,7 +150,8 @@ def test_lowering_the_reserved_amount_is_advised_if_capacity_is_too_small():
         ("VGPU", ""),
     ],
 )
-def test_advice_about_reserved_amounts_points_to_the_explain_command(resource_class, option):
+def test_advice_about_a_reserved_amount_refers_to_explain(resource_class, option):
+    """Advice to lower a reserved amount shows nova's option, if there is one, and refers to `stocktake explain`."""
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
@@ -156,13 +164,15 @@ def test_advice_about_reserved_amounts_points_to_the_explain_command(resource_cl
     # As doubles: 10 × 0.7 is 7, 3 × 1.1 is 3.3000000000000003, 100 × 1.1 is 110.00000000000001, 57 × 0.1 is 5.7.
     [(0.7, 10, 7), (1.1, 3, 3), (1.1, 100, 110), (0.1, 57, 5), (4.35, 100, 434)],
 )
-def test_the_why_command_computes_capacity_in_double_precision(ratio, total, fits):
+def test_capacity_is_computed_in_double_precision(ratio, total, fits):
+    """`stocktake why` computes total times ratio in double precision: a total of 10 at ratio 0.7 offers 7."""
     host = of("host", stock("VCPU", total, allocation_ratio=ratio))
     assert asked([host], group(VCPU=fits)).fits
     assert refused([host], group(VCPU=fits + 1)) == [Constraint.CAPACITY]
 
 
-def test_an_amount_outside_the_unit_limits_or_step_size_is_refused():
+def test_an_amount_outside_the_unit_limits_is_refused():
+    """`stocktake why` refuses an amount below min_unit, above max_unit or between two steps of step_size."""
     host = of("host", stock("VCPU", 12, min_unit=2, max_unit=8, step_size=2))
     assert refused([host], group(VCPU=1)) == [Constraint.MIN_UNIT, Constraint.STEP_SIZE]
     steps = asked([host], group(VCPU=5)).obstacles
@@ -171,7 +181,8 @@ def test_an_amount_outside_the_unit_limits_or_step_size_is_refused():
     assert refused([host], group(VCPU=10)) == [Constraint.MAX_UNIT]
 
 
-def test_refusal_reasons_are_listed_in_the_order_of_the_checks_in_placement():
+def test_refusal_reasons_stand_in_the_order_of_placement():
+    """`stocktake why` lists the reasons of a refusal in the order in which Placement checks a request."""
     obstacles = refused([HOST], group(VCPU=64, DISK_GB=1, MEMORY_MB=9000, member_of=["other"]))
     assert obstacles == [
         Constraint.RESOURCE_CLASS,
@@ -182,7 +193,8 @@ def test_refusal_reasons_are_listed_in_the_order_of_the_checks_in_placement():
     ]
 
 
-def test_required_traits_of_the_unnumbered_group_may_be_on_several_providers():
+def test_required_traits_may_be_on_several_providers():
+    """Two required traits of the unnumbered request group may be on two providers that serve the group."""
     world = [HOST, *PF]
     assert asked(world, group(VCPU=1, VF=1, required=["CUSTOM_A", "NET_B"])).fits
     assert refused(world, group(VCPU=1, VF=1, required=["NET_A", "NET_B"])) == [Constraint.REQUIRED_TRAIT]
@@ -195,7 +207,8 @@ def test_required_traits_of_the_unnumbered_group_may_be_on_several_providers():
 FULL = of("host", stock("VCPU", 4), used=(("VCPU", 4),), traits=["CUSTOM_A"])
 
 
-def test_a_missing_trait_is_reported_in_addition_to_a_lack_of_capacity():
+def test_a_missing_trait_is_reported_beside_a_full_host():
+    """`stocktake why` reports a missing trait of a full host, together with the lack of capacity."""
     short, missing = asked([FULL], group(VCPU=1, required=["CUSTOM_A", "CUSTOM_Z"])).obstacles
     assert (short.constraint, missing.constraint) == (Constraint.CAPACITY, Constraint.REQUIRED_TRAIT)
     assert missing.words == "none of the providers that have a requested class (host) has trait CUSTOM_Z"
@@ -205,7 +218,8 @@ def test_a_missing_trait_is_reported_in_addition_to_a_lack_of_capacity():
     ) == 1  # fmt: skip
 
 
-def test_the_advice_to_add_a_trait_does_not_depend_on_the_free_capacity():
+def test_the_advice_to_add_a_trait_ignores_free_capacity():
+    """`stocktake why` advises to add a missing trait to the same provider, full or empty."""
     wanted = group(VCPU=1, VF=1, required=["CUSTOM_Z"])
     now = asked([*PF, FULL], wanted).obstacles[-1]
     [then] = asked([*PF, of("host", stock("VCPU", 4))], wanted).obstacles
@@ -214,7 +228,8 @@ def test_the_advice_to_add_a_trait_does_not_depend_on_the_free_capacity():
     )  # fmt: skip
 
 
-def test_the_answer_names_other_providers_that_have_the_missing_trait():
+def test_other_providers_with_the_missing_trait_are_shown():
+    """`stocktake why` shows which other providers have the missing trait and that they cannot serve the request."""
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
@@ -225,21 +240,28 @@ def test_the_answer_names_other_providers_that_have_the_missing_trait():
     assert both.words.endswith("; the trait is on host, nic, which cannot serve the request")
 
 
-def test_adding_a_required_trait_that_is_also_forbidden_is_not_advised():
+def test_adding_a_forbidden_trait_is_not_advised():
+    """`stocktake why` does not advise to add a trait that the request also forbids, only its alternative."""
     missing = asked([HOST, *PF], group(VF=5, required=["NET_A CUSTOM_Z"], forbidden=["NET_A"])).obstacles[-1]
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
 
-def test_a_missing_trait_is_not_reported_if_a_request_may_fit_without_adding_it():
-    """A full provider or one outside in_tree may bring the trait; if none has the class, none can get the trait."""
+def test_a_trait_is_not_reported_missing_if_it_may_be_found():
+    """`stocktake why` reports no missing trait if a full provider, or a provider outside in_tree, has the trait.
+
+    The same holds if no provider has the requested class.
+    """
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
     assert refused([HOST], group(VCPU=1, in_tree="nobody", required=["CUSTOM_Z"])) == [Constraint.IN_TREE]
     assert refused([HOST], group(DISK_GB=1, required=["CUSTOM_Z"])) == [Constraint.RESOURCE_CLASS]
 
 
-def test_a_provider_fits_if_it_has_any_one_of_the_alternative_traits():
-    """A provider with a forbidden trait does not fit."""
+def test_one_of_several_alternative_traits_is_enough():
+    """A request for one of two traits fits a provider with one of them.
+
+    A provider with a forbidden trait is refused.
+    """
     assert asked([HOST], group(VCPU=1, required=["CUSTOM_Z CUSTOM_A"])).fits
     assert asked([HOST, *PF], group(VF=1, forbidden=["NET_A"])).fits
     both = asked([HOST, *PF], group(VF=1, forbidden=["NET_A", "NET_B"])).obstacles
@@ -247,14 +269,16 @@ def test_a_provider_fits_if_it_has_any_one_of_the_alternative_traits():
     assert both[0].change.startswith("remove trait NET_A from pf0")
 
 
-def test_each_granular_group_must_be_served_by_a_single_provider():
+def test_a_numbered_group_needs_a_single_provider():
+    """All resources of a numbered request group must come from one provider. The unnumbered group may use several."""
     assert asked([HOST, *PF], group("1", VF=4, required=["NET_B"])).fits
     apart = refused([HOST, *PF], group("1", VF=1, VCPU=1))
     assert Constraint.ONE_PROVIDER in apart
     assert asked([HOST, *PF], group(VF=1, VCPU=1)).fits
 
 
-def test_each_request_group_needs_its_own_provider_under_policy_isolate():
+def test_policy_isolate_needs_a_provider_for_each_group():
+    """With group_policy=isolate, `stocktake why` refuses three request groups if only two providers can serve them."""
     groups = [group(str(number), VF=1) for number in range(1, 4)]
     assert asked([HOST, *PF], *groups, group_policy="none").fits
     assert asked([HOST, *PF], *groups[:2], group_policy="isolate").fits
@@ -262,7 +286,8 @@ def test_each_request_group_needs_its_own_provider_under_policy_isolate():
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.GROUP_POLICY, 3, 2)
 
 
-def test_request_groups_are_summed_if_they_must_use_the_same_provider():
+def test_groups_on_the_same_provider_are_added_up():
+    """`stocktake why` adds up the amounts of two request groups that can use only the same provider."""
     twice = [group("1", VF=3, required=["NET_A"]), group("2", VF=2, required=["NET_A"])]
     [obstacle] = asked([HOST, *PF], *twice, group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.wanted, obstacle.available) == (Constraint.CAPACITY, 5, 4)
@@ -270,8 +295,8 @@ def test_request_groups_are_summed_if_they_must_use_the_same_provider():
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
 
 
-def test_a_smaller_request_is_advised_if_its_groups_together_exceed_max_unit():
-    """Freeing capacity is advised only if ``max_unit`` allows the sum of all groups."""
+def test_groups_above_max_unit_together_are_to_be_smaller():
+    """`stocktake why` advises only a smaller request if its groups together exceed max_unit on one provider."""
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())
@@ -283,7 +308,8 @@ def test_a_smaller_request_is_advised_if_its_groups_together_exceed_max_unit():
     assert obstacle.change == "free up 1 VCPU on host, or ask for at most 4 VCPU in all groups together"
 
 
-def test_the_unnumbered_and_granular_groups_share_the_capacity_of_a_provider():
+def test_all_request_groups_share_the_capacity_of_a_provider():
+    """The unnumbered group and a numbered group of a request together may not exceed a provider's capacity."""
     one = of("host", stock("VCPU", 4))
     assert asked([one], group(VCPU=2), group("1", VCPU=2)).fits
     [obstacle] = asked([one], group(VCPU=2), group("1", VCPU=3)).obstacles
@@ -298,7 +324,8 @@ NUMA = [
 ]
 
 
-def test_same_subtree_requires_one_provider_above_all_others_of_its_groups():
+def test_same_subtree_needs_a_common_top_provider():
+    """The groups in same_subtree fit only if one of their providers is above, or the same as, all the others."""
     gpu, nic, cell = group("_GPU", VGPU=1), group("_NIC", VF=1), group("_NUMA", required=["NUMA"])
     world = [HOST, *NUMA]
     near = {"group_policy": "none", "same_subtree": sets("_GPU _NUMA")}
@@ -309,7 +336,8 @@ def test_same_subtree_requires_one_provider_above_all_others_of_its_groups():
     assert asked([HOST, *NUMA[:3], moved], gpu, nic, cell, **far).fits
 
 
-def test_each_request_group_must_name_a_resource_or_a_required_trait():
+def test_a_group_needs_a_resource_or_a_required_trait():
+    """`stocktake why` refuses a request group in same_subtree that has neither resources nor a required trait."""
     wanted = {"group_policy": "none", "same_subtree": sets("1 2")}
     bare = [group("1", VCPU=1), group("2", in_tree="host")]
     assert refused([HOST, *PF], *bare, **wanted) == [Constraint.ONE_PROVIDER]
@@ -317,14 +345,16 @@ def test_each_request_group_must_name_a_resource_or_a_required_trait():
     assert refused([HOST, *PF], *forbidding, **wanted) == [Constraint.ONE_PROVIDER]
 
 
-def test_only_the_unnumbered_group_applies_root_aggregates_to_child_providers():
+def test_root_aggregates_count_only_for_the_unnumbered_group():
+    """For the unnumbered request group, a child provider also counts as a member of the root provider's aggregates."""
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
     assert refused([HOST, *PF], group(VF=1, forbidden_aggregates=["agg"])) == [Constraint.FORBIDDEN_AGGREGATE]
     assert asked([HOST, *PF], group("1", VF=1, forbidden_aggregates=["agg"])).fits
 
 
-def test_one_provider_must_meet_all_of_several_member_of_conditions():
+def test_one_provider_must_meet_all_member_of_conditions():
+    """A request with two member_of conditions fits only if a single provider meets all of them."""
     child = of("pf0", stock("VF", 4), parent="host", root="host", aggregates=["b"])
     assert refused([HOST, child], group(VF=1, member_of=["agg", "b"])) == [Constraint.MEMBER_OF]
     both = of("pf0", stock("VF", 4), parent="host", root="host", aggregates=["b", "agg"])
@@ -334,7 +364,8 @@ def test_one_provider_must_meet_all_of_several_member_of_conditions():
 NFS = of("nfs", stock("DISK_GB", 100), traits=[SHARES], aggregates=["agg"])
 
 
-def test_a_sharing_provider_serves_a_tree_if_both_have_a_common_aggregate():
+def test_a_sharing_provider_needs_a_common_aggregate():
+    """A sharing provider, such as shared disk, serves a host only if the two have a common aggregate."""
     disk = group(VCPU=1, DISK_GB=10)
     assert asked([HOST, NFS], disk).fits
     outside = of("host", CPUS)
@@ -344,15 +375,16 @@ def test_a_sharing_provider_serves_a_tree_if_both_have_a_common_aggregate():
     assert asked([HOST, NFS], group(VCPU=1), group("1", DISK_GB=10)).fits
 
 
-def test_a_request_with_in_tree_uses_no_sharing_provider_outside_that_tree():
-    """Only the unnumbered group is limited in this way."""
+def test_in_tree_excludes_sharing_providers_outside_the_tree():
+    """With in_tree, the unnumbered request group gets nothing from a sharing provider outside the given tree."""
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host")) == [Constraint.IN_TREE]
     assert asked([HOST, *PF], group(VCPU=1, in_tree="pf0")).fits
     assert refused([HOST], group(VCPU=1, in_tree="nobody")) == [Constraint.IN_TREE]
     assert asked([HOST, NFS], group(VCPU=1), group("1", DISK_GB=10, in_tree="nfs")).fits
 
 
-def test_aggregates_of_the_root_provider_do_not_apply_to_a_sharing_provider():
+def test_a_sharing_provider_is_not_in_the_hosts_aggregates():
+    """A sharing provider does not count as a member of the aggregates of the host that it serves."""
     host = of("host", CPUS, aggregates=["agg", "az"])
     assert refused([host, NFS], group(VCPU=1, DISK_GB=10, member_of=["az"])) == [Constraint.MEMBER_OF]
     assert refused([host, NFS], group(VCPU=1, DISK_GB=10, forbidden_aggregates=["az"])) == [
@@ -360,7 +392,8 @@ def test_aggregates_of_the_root_provider_do_not_apply_to_a_sharing_provider():
     ]
 
 
-def test_the_root_provider_must_satisfy_root_required_and_root_forbidden():
+def test_the_root_must_meet_root_required_and_root_forbidden():
+    """`stocktake why` advises to add a trait of root_required and to remove a trait of root_forbidden."""
     wanted = {"root_required": frozenset({"CUSTOM_Z"}), "root_forbidden": frozenset({"CUSTOM_A"})}
     obstacles = asked([HOST], group(VCPU=1), **wanted).obstacles
     assert [(o.constraint, o.change) for o in obstacles] == [
@@ -369,8 +402,8 @@ def test_the_root_provider_must_satisfy_root_required_and_root_forbidden():
     ]
 
 
-def test_the_advice_says_to_add_a_hardware_trait_only_if_the_feature_exists():
-    """The advice to remove the trait says that the provider must lack the capability."""
+def test_a_hardware_trait_is_advised_only_for_a_real_feature():
+    """`stocktake why` says to add a hardware trait such as HW_CPU_X86_VMX only if the provider has the feature."""
     [obstacle] = asked([HOST], group("1", VCPU=1, required=["HW_CPU_X86_VMX"])).obstacles
     end = "if the provider really has this feature; otherwise leave the trait out of the request"
     assert obstacle.change == f"add trait HW_CPU_X86_VMX to host {end}"
@@ -381,13 +414,15 @@ def test_the_advice_says_to_add_a_hardware_trait_only_if_the_feature_exists():
     )
 
 
-def test_the_advice_for_a_disabled_compute_service_is_to_enable_the_service():
+def test_the_advice_is_to_enable_a_disabled_service():
+    """On a host with COMPUTE_STATUS_DISABLED, `stocktake why` advises the command that enables the compute service."""
     host = of("host", CPUS, traits=["COMPUTE_STATUS_DISABLED"])
     [obstacle] = asked([host], group(VCPU=1, forbidden=["COMPUTE_STATUS_DISABLED"])).obstacles
     assert obstacle.change == "enable the compute service of host (openstack compute service set --enable)"
 
 
-def test_a_refusal_reason_names_the_provider_with_the_smallest_shortage():
+def test_the_provider_with_the_smallest_shortage_is_shown():
+    """If no provider has enough, `stocktake why` shows the provider that lacks the least."""
     fewest = of("pf2", stock("VF", 4), parent="host", root="host", used=(("VF", 2),))
     twice = of("pf3", stock("VF", 4), parent="host", root="host", used=(("VF", 2),), traits=["NET_A"])
     [obstacle] = asked([HOST, twice, fewest], group("1", VF=3, forbidden=["NET_A"])).obstacles
@@ -398,8 +433,8 @@ def test_a_refusal_reason_names_the_provider_with_the_smallest_shortage():
     assert asked([HOST, *least_short], group("1", VF=4)).obstacles[0].provider_uuid == "f1"
 
 
-def test_the_why_command_lists_provider_trees_that_fit_the_request_first():
-    """The other trees are sorted by what they lack."""
+def test_why_lists_fitting_provider_trees_first():
+    """`stocktake why` lists the provider trees that fit the request first, and then the others by what they lack."""
     world = OfferedProviders(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )
@@ -409,5 +444,6 @@ def test_the_why_command_lists_provider_trees_that_fit_the_request_first():
     assert ([tree.root_name for tree in fits.trees], fits.fits) == (["b", "c", "a"], True)
 
 
-def test_the_why_command_lists_provider_trees_only_if_a_provider_exists():
+def test_why_lists_nothing_if_placement_has_no_provider():
+    """`stocktake why` lists no provider tree if Placement contains no provider."""
     assert why(ResourceRequest(groups=(group(VCPU=1),)), OfferedProviders(providers=())).trees == ()
