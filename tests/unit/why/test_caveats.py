@@ -39,8 +39,8 @@ def vcpus(amount, suffix=""):
         (48, 4.0, False),
     ],
 )
-def test_the_why_command_warns_if_rounding_may_make_an_exact_fit_fail(total, ratio, is_refused):
-    """The database of Placement multiplies the total by the ratio, and rounding may make the product too small."""
+def test_why_warns_if_rounding_may_refuse_an_exact_fit(total, ratio, is_refused):
+    """`stocktake why` warns that Placement may refuse the last unit, because its database rounds total times ratio."""
     most = round(total * ratio)
     tree = answer(vcpus(most), world=[host(total=total, ratio=ratio)])
     assert tree.fits
@@ -48,7 +48,8 @@ def test_the_why_command_warns_if_rounding_may_make_an_exact_fit_fail(total, rat
     assert answer(vcpus(most - 1), world=[host(total=total, ratio=ratio)]).caveats == ()
 
 
-def test_the_advised_ratio_is_large_enough_despite_rounding_in_placement():
+def test_the_advised_ratio_allows_for_rounding_in_placement():
+    """`stocktake why` advises the ratio 1.4001 instead of 1.4, which is enough even if Placement's database rounds."""
     tree = answer(vcpus(7), world=[host(total=5, ratio=1.0)])
     ratio = next(r.number for r in tree.obstacles[0].remedies if r.kind.value == "ratio")
     assert ratio == 1.4001
@@ -56,7 +57,8 @@ def test_the_advised_ratio_is_large_enough_despite_rounding_in_placement():
 
 
 @given(st.floats(0.0001, 1e6))
-def test_a_ratio_is_rounded_to_the_nearest_single_precision_float(ratio):
+def test_a_ratio_is_rounded_to_single_precision(ratio):
+    """`stocktake why` rounds an allocation ratio to a 32-bit float, as Placement's database does."""
     assert single(ratio) == struct.unpack("f", struct.pack("f", ratio))[0]
 
 
@@ -65,8 +67,11 @@ NFS = host("nfs", 100, 1.0, "DISK_GB", traits=frozenset({"MISC_SHARES_VIA_AGGREG
 DISK = RequestGroup(resources=(("DISK_GB", 1),))
 
 
-def test_the_why_command_warns_that_placement_may_offer_only_one_suitable_host():
-    """This happens if only sharing providers serve the unnumbered group of the request."""
+def test_why_warns_that_placement_may_offer_only_one_host():
+    """Placement may offer only one of the fitting hosts if a sharing provider alone serves the unnumbered group.
+
+    `stocktake why` warns of this.
+    """
     world = [host(ratio=1.0, **SHARED), NFS]
     assert "may offer only one of the hosts that fit" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]
     assert answer(DISK, world=[host(ratio=1.0, **SHARED), NFS]).caveats == ()

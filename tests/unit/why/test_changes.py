@@ -98,7 +98,8 @@ def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> T
 
 
 @given(st.integers(0, 2**32))
-def test_following_the_advice_for_an_obstacle_removes_that_obstacle(seed):
+def test_following_the_advice_removes_the_obstacle(seed):
+    """An obstacle is a reason of a refusal. Each change that `stocktake why` advises removes its obstacle."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -109,8 +110,8 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 
 @given(st.integers(0, 2**32))
-def test_following_the_advice_leaves_no_obstacle_of_the_same_inventory(seed):
-    """``why`` does not advise more room where max_unit refuses the amount anyway."""
+def test_the_advice_is_enough_for_the_whole_inventory(seed):
+    """After a change that `stocktake why` advises, no other limit of the same inventory refuses the request."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -125,8 +126,8 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_a_reported_missing_trait_still_blocks_after_any_other_advised_change(seed):
-    """``why`` names a missing trait of the unnumbered group only where it still refuses after every other change."""
+def test_a_missing_trait_still_refuses_after_other_changes(seed):
+    """A missing trait that `stocktake why` reports still refuses the request after capacity is freed as advised."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
         remedies = [(o, remedy) for o in tree.obstacles if missing for remedy in o.remedies]
@@ -147,8 +148,8 @@ def _loses_by_single(remedy: Remedy, world: OfferedProviders) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_the_advised_change_is_the_smallest_change_that_is_sufficient(seed):
-    """The request is still refused if one less is freed, one more reserved, or the ratio is a ten-thousandth lower."""
+def test_the_advised_change_is_the_smallest_sufficient_change(seed):
+    """The request is still refused if the operator frees one unit less, reserves one more or sets a lower ratio."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             # Remedies must suffice in single precision too (MySQL); for a ratio that loses there, none is minimal.
@@ -166,8 +167,8 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_following_the_advice_about_in_tree_removes_that_obstacle():
-    """A provider said to be outside the tree is outside; the advised tree, or no in_tree at all, lifts the obstacle."""
+def test_following_the_advice_about_in_tree_lifts_the_refusal():
+    """A request refused for in_tree passes this check without in_tree, or with the tree that is advised."""
     tried = Counter()
     for seed in range(150):
         for obstacle, request, world, root in refusals(seed):
@@ -189,7 +190,8 @@ def test_following_the_advice_about_in_tree_removes_that_obstacle():
 
 
 @given(st.integers(0, 2**32))
-def test_the_why_command_lists_each_obstacle_once_in_a_fixed_order(seed):
+def test_why_lists_each_obstacle_once_in_a_fixed_order(seed):
+    """`stocktake why` lists each reason of a refusal once, and sorts the reasons by their kind."""
     order = list(Constraint)
     rng = random.Random(seed)
     world = random_world(rng)
@@ -200,7 +202,8 @@ def test_the_why_command_lists_each_obstacle_once_in_a_fixed_order(seed):
         assert len(set(tree.obstacles)) == len(tree.obstacles)
 
 
-def test_the_random_requests_in_this_file_produce_every_kind_of_advice():
+def test_random_requests_produce_every_kind_of_advice():
+    """The random requests of these tests make `stocktake why` give every kind of advice at least once."""
     kinds = Counter(
         remedy.kind for seed in range(150) for obstacle, *_ in refusals(seed) for remedy in obstacle.remedies
     )

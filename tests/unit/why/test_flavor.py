@@ -33,7 +33,8 @@ def notes(**specs: str) -> tuple[str, ...]:
         ("pci_passthrough:alias", "gpu:1", "extra spec pci_passthrough:alias: not checked"),
     ],
 )
-def test_a_note_warns_about_an_extra_spec_that_is_not_or_only_partly_checked(key, text, said):
+def test_a_note_warns_about_an_unchecked_extra_spec(key, text, said):
+    """`stocktake why` prints a note about a flavor's extra spec that it does not or only partly check."""
     (line,) = notes(**{key: text})
     assert said in line
     assert key in line
@@ -55,10 +56,12 @@ def test_a_note_warns_about_an_extra_spec_that_is_not_or_only_partly_checked(key
         ("trait", "x"),
     ],
 )
-def test_a_fully_checked_or_unrelated_extra_spec_causes_no_note(key, text):
+def test_a_checked_or_unrelated_extra_spec_causes_no_note(key, text):
+    """`stocktake why` prints no note about an extra spec that it fully checks, or that does not concern the request."""
     assert notes(**{key: text}) == ()
 
 
-def test_one_note_lists_the_extra_specs_of_all_request_groups_in_sorted_order():
+def test_one_note_lists_the_extra_specs_of_all_groups():
+    """One note of `stocktake why` lists the extra specs of all groups: `resources1:VGPU`, then `resources2:VGPU`."""
     (line,) = notes(**{"resources2:VGPU": "1", "resources1:VGPU": "1"})
     assert line.startswith("extra specs resources1:VGPU, resources2:VGPU: ")

@@ -49,7 +49,8 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_the_why_command_adds_up_blocked_capacity_for_each_finding_code():
+def test_why_shows_blocked_capacity_for_each_finding_code():
+    """`stocktake why` shows for each finding code how much capacity its findings take away from the request."""
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -59,32 +60,39 @@ def test_the_why_command_adds_up_blocked_capacity_for_each_finding_code():
     assert held_by(rows, findings, inventory=(TERMS,)) == (moved, volume)
 
 
-def test_the_why_command_adds_up_amounts_of_findings_with_the_same_code():
+def test_why_adds_up_findings_with_the_same_code():
+    """`stocktake why` adds up the amounts of two `allocation-leaked` findings, 3 GiB and 4 GiB, to 7 GiB."""
     rows = (row("one", Verdict.ALLOCATION_LEAKED, recorded=3), row("two", Verdict.ALLOCATION_LEAKED, recorded=4))
     (held,) = held_by(rows, [found("allocation-leaked", "one"), found("allocation-leaked", "two")])
     assert (held.amount, held.findings) == (7, 2)
 
 
-def test_the_why_command_counts_an_amount_once_if_two_findings_name_it():
+def test_why_counts_an_amount_of_two_findings_once():
+    """`stocktake why` counts an amount of 80 GiB once if two findings are about the same consumer."""
     spread = found("consumer-on-several-providers", "moved")
     assert amounts((MOVED,), (found("allocation-stale-move", "moved"), spread)) == [("allocation-stale-move", 80, True)]
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
 
 
-def test_the_why_command_counts_only_the_surplus_of_an_oversized_allocation():
+def test_why_counts_only_the_surplus_of_an_allocation():
+    """An allocation has 50 GiB instead of 40. `stocktake why` counts only the 10 GiB too much as lost capacity."""
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
     assert amounts((more, less), findings) == [("allocation-differs", 10, True)]
 
 
-def test_the_why_command_does_not_blame_a_volume_that_is_not_reserved():
-    """[lvm] foreign_volumes = report: the volume takes bytes, but nothing of the capacity that Placement offers."""
+def test_why_ignores_an_unknown_volume_that_is_not_reserved():
+    """A volume that nova does not know takes no capacity in Placement if the agent only reports it.
+
+    `stocktake why` leaves it out.
+    """
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []
 
 
-def test_a_volume_unknown_to_nova_is_counted_once_even_if_it_is_allocated():
+def test_a_volume_unknown_to_nova_is_counted_once():
+    """`stocktake why` counts a volume that nova does not know only once if Placement also has an allocation for it."""
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
@@ -93,11 +101,13 @@ def test_a_volume_unknown_to_nova_is_counted_once_even_if_it_is_allocated():
 @pytest.mark.parametrize(
     "changes", [{"resource_class": "VCPU"}, {"provider_uuid": "another"}], ids=["class", "provider"]
 )
-def test_the_why_command_ignores_findings_about_another_class_or_provider(changes):
+def test_why_ignores_findings_about_another_class_or_provider(changes):
+    """Findings about another resource class or provider do not explain why the requested class is short."""
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_findings_on_a_sharing_provider_do_not_explain_shortages_on_the_host():
+def test_findings_on_a_sharing_provider_do_not_explain_the_host():
+    """A finding about a sharing provider explains a shortage of this provider, and no shortage of the host."""
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)
@@ -108,7 +118,8 @@ def test_findings_on_a_sharing_provider_do_not_explain_shortages_on_the_host():
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 
 
-def test_the_why_command_lists_findings_only_if_capacity_is_the_obstacle():
+def test_why_lists_findings_only_if_capacity_is_short():
+    """`stocktake why` lists findings if the host lacks capacity, and not if max_unit refuses the request."""
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)
