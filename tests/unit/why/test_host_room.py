@@ -43,14 +43,16 @@ def shape(cells=None, page=None, **amounts):
 TWO = ((view_cell(0), usage(0, cpus=2, memory_mib=8192)), (view_cell(1), usage(1)))
 
 
-def test_the_free_amounts_of_a_numa_cell_exclude_used_and_reserved_amounts():
+def test_a_numa_cells_free_amounts_exclude_what_is_in_use():
+    """The free CPUs, memory and pages of a NUMA cell do not include what guests use or what is reserved."""
     cell = view_cell(0, pages=((4, 4194304, 0), (2048, 512, 100)))
     (room,) = rooms((cell, usage(0, cpus=30, memory_mib=4096, pinned=(0, 1), pages=((2048, 12),))))
     assert (room.cpus, room.cpus_free, room.pinnable, room.memory_mib) == (2, 2, 6, 12288)
     assert room.pages == ((4, 4194304), (2048, 400))
 
 
-def test_free_huge_pages_are_not_offered_to_guests_with_small_pages():
+def test_free_huge_pages_are_not_offered_to_small_page_guests():
+    """`stocktake why` does not count the memory in free huge pages for a guest that uses pages of 4 KiB."""
     small = 4194304 - 8192 * 256
     (room,) = rooms((view_cell(0, pages=((4, small, 0), (2048, 4096, 0))), usage(0, pages=((4, 256),))))
     assert (room.memory_mib, room.memory_pinned_mib, room.memory_free_mib) == (8192, 8191, 16384)
@@ -60,12 +62,14 @@ def test_free_huge_pages_are_not_offered_to_guests_with_small_pages():
     assert host_obstacles(shape(1, PCPU=1, MEMORY_MB=8192), (room,)) != ()
 
 
-def test_allocation_ratios_do_not_raise_the_size_limit_of_a_guest_numa_cell():
+def test_ratios_do_not_raise_the_size_of_a_guest_numa_cell():
+    """Allocation ratios above 1 do not let a guest's NUMA cell have more CPUs or memory than the host's NUMA cell."""
     (room,) = rooms((view_cell(0), usage(0)), cpu_ratio=16.0, memory_ratio=2.0)
     assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
 
 
-def test_numa_cells_limit_only_guests_that_have_a_numa_topology():
+def test_numa_cells_limit_only_guests_with_a_numa_topology():
+    """A guest without NUMA cells of its own is not refused because of the size of the host's NUMA cells."""
     assert host_obstacles(shape(VCPU=64, MEMORY_MB=10**6), rooms(*TWO)) == ()
 
 
@@ -74,7 +78,8 @@ def test_a_guest_that_fits_into_the_numa_cells_is_not_refused(count):
     assert host_obstacles(shape(count, VCPU=8, MEMORY_MB=8192), rooms(*TWO)) == ()
 
 
-def test_a_guest_of_one_numa_cell_with_more_vcpus_than_any_host_cell_is_refused():
+def test_a_guest_numa_cell_larger_than_a_host_cell_is_refused():
+    """A guest with one NUMA cell of 12 VCPU is refused on a host with NUMA cells of 8 CPUs."""
     (found,) = host_obstacles(shape(1, VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, found.resource_class, found.wanted, found.available) == (
         Constraint.NUMA_CELL, "VCPU", 12, 8
@@ -84,7 +89,8 @@ def test_a_guest_of_one_numa_cell_with_more_vcpus_than_any_host_cell_is_refused(
     assert host_obstacles(shape(2, VCPU=12, MEMORY_MB=1024), rooms(*TWO)) == ()
 
 
-def test_the_numa_refusal_text_says_1_cpu_and_1_page_in_the_singular():
+def test_numa_reasons_say_1_cpu_and_1_page_in_the_singular():
+    """The reasons of `stocktake why` about NUMA cells say "1 CPU" and "1 page", and "64 CPUs" in the plural."""
     last = rooms((view_cell(0), usage(0, cpus=32, pinned=tuple(range(8)), pages=((2048, 512),))))
     (cpu,) = host_obstacles(shape(1, VCPU=1), last)
     assert cpu.words == "the guest's NUMA cell needs 1 CPU, and the host cell with the most room has only 0 left"
@@ -101,20 +107,26 @@ def test_the_numa_refusal_text_says_1_cpu_and_1_page_in_the_singular():
     assert cells.words.startswith("each of the guest's 2 NUMA cells needs a separate host cell with 64 CPUs, ")
 
 
-def test_a_guest_with_two_numa_cells_must_fit_in_the_second_largest_host_cell():
+def test_two_guest_numa_cells_need_two_host_cells():
+    """A guest with two NUMA cells must also fit in the host's NUMA cell with the second most free memory."""
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
     assert "one of the 2 host cells with the most room" in found.words
 
 
 def test_the_allocation_ratio_does_not_apply_to_pinned_cpus():
+    """Of eight CPUs in a NUMA cell, two are free for pinning.
+
+    A guest with four PCPU is refused, although the ratio is 4.
+    """
     pinned = rooms((view_cell(0), usage(0, pinned=tuple(range(6)))))
     (found,) = host_obstacles(shape(1, PCPU=4), pinned)
     assert (found.resource_class, found.wanted, found.available) == ("PCPU", 4, 2)
     assert host_obstacles(shape(1, PCPU=2), pinned) == ()
 
 
-def test_a_numa_cell_without_free_shared_cpus_still_accepts_pinned_cpus():
+def test_a_numa_cell_without_shared_cpus_accepts_pinned_ones():
+    """A NUMA cell with too many shared CPUs in use still has room for a guest with pinned CPUs."""
     (room,) = overdrawn = rooms((view_cell(0), usage(0, cpus=40)))
     assert room.cpus == -8
     assert host_obstacles(shape(1, PCPU=4), overdrawn) == ()
@@ -126,30 +138,38 @@ def test_a_guest_with_more_numa_cells_than_the_host_is_refused():
     assert "this host has fewer" in found.words
 
 
-def test_a_guest_is_refused_if_its_vcpus_do_not_divide_into_its_numa_cells():
+def test_vcpus_must_divide_equally_into_numa_cells():
+    """A guest with 3 VCPU and two NUMA cells is refused, because 3 VCPU cannot be divided into two equal parts."""
     (found,) = host_obstacles(shape(2, VCPU=3, MEMORY_MB=1024), rooms(*TWO))
     assert "3 VCPU cannot be cut into 2 equal" in found.words
 
 
-def test_a_host_without_a_numa_topology_refuses_a_guest_with_numa_cells():
+def test_a_host_without_numa_refuses_a_guest_with_numa_cells():
+    """`stocktake why` refuses a guest with a NUMA cell on a host that reports no NUMA topology."""
     (found,) = host_obstacles(shape(1, VCPU=1), ())
     assert "no NUMA topology" in found.words
 
 
 @pytest.mark.parametrize(("page", "asked"), [(3000, "pages of 3000 KiB"), (LARGE, "huge pages")])
-def test_a_page_size_request_is_refused_if_the_host_has_no_numa_topology(page, asked):
+def test_a_host_without_numa_refuses_a_page_size(page, asked):
+    """A request with hw:mem_page_size is refused on a host without NUMA topology.
+
+    The advice is to drop the page size.
+    """
     (found,) = host_obstacles(shape(page=page, MEMORY_MB=1024), ())
     assert found.words == f"the request needs {asked}, and this host reports no NUMA topology"
     assert (found.constraint, found.change) == (Constraint.HUGE_PAGES, "ask for no page size (hw:mem_page_size)")
 
 
-def test_a_guest_is_refused_if_cpus_and_memory_are_free_in_separate_numa_cells():
+def test_cpus_and_memory_must_be_free_in_the_same_numa_cell():
+    """A guest with one NUMA cell is refused if one host cell has only free CPUs, and another only free memory."""
     split = rooms((view_cell(0), usage(0, memory_mib=16384)), (view_cell(1), usage(1, cpus=32)))
     (found,) = host_obstacles(shape(1, VCPU=4, MEMORY_MB=1024), split)
     assert "both enough CPUs and enough memory" in found.words
 
 
-def test_a_numa_cell_must_have_as_many_free_huge_pages_as_the_guest_needs():
+def test_a_numa_cell_needs_enough_free_huge_pages():
+    """A guest that needs 1024 huge pages is refused if each NUMA cell of the host has only 512 free ones."""
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=2048), rooms(*TWO))
     assert (found.constraint, found.wanted, found.available) == (Constraint.HUGE_PAGES, 1024, 512)
     assert "release 512 pages" in found.change
@@ -157,23 +177,27 @@ def test_a_numa_cell_must_have_as_many_free_huge_pages_as_the_guest_needs():
 
 
 def test_page_size_large_never_means_the_smallest_page_size():
+    """A guest with `hw:mem_page_size=large` is refused on a host that has only pages of 4 KiB."""
     assert host_obstacles(shape(page=LARGE, VCPU=1, MEMORY_MB=1024), rooms(*TWO)) == ()
     small = rooms((view_cell(0, pages=((4, 10**6, 0),)), usage(0)))
     (found,) = host_obstacles(shape(page=LARGE, VCPU=1, MEMORY_MB=1024), small)
     assert "pages of 4 KiB" in found.words
 
 
-def test_a_guest_is_refused_if_the_host_does_not_have_its_page_size():
+def test_a_guest_is_refused_if_the_host_lacks_its_page_size():
+    """A guest that needs pages of 1 GiB is refused on a host with pages of 4 KiB and 2 MiB."""
     (found,) = host_obstacles(shape(page=1048576, VCPU=1, MEMORY_MB=1024), rooms(*TWO))
     assert (found.constraint, "pages of 1048576 KiB" in found.words) == (Constraint.HUGE_PAGES, True)
 
 
-def test_memory_that_is_not_divisible_by_the_page_size_is_refused():
+def test_memory_must_be_divisible_by_the_page_size():
+    """A guest with 1025 MiB of memory is refused if it needs pages of 2 MiB, because the pages would not be full."""
     (found,) = host_obstacles(shape(page=2048, VCPU=1, MEMORY_MB=1025), rooms(*TWO))
     assert "cannot be divided into whole pages" in found.words
 
 
-def test_a_note_names_the_freest_numa_cell_and_says_whether_the_guest_would_fit():
+def test_a_note_shows_the_numa_cell_with_the_most_room():
+    """A note of `stocktake why` shows the NUMA cell with the most room and says whether the guest would fit in it."""
     (head, *cells) = host_notes(shape(VCPU=12, MEMORY_MB=1024), rooms(*TWO))
     assert head == (
         "NUMA cell 1 has the most room, 8 CPUs and 16384 MiB; with hw:numa_nodes=1, the requested CPUs and "
@@ -184,8 +208,8 @@ def test_a_note_names_the_freest_numa_cell_and_says_whether_the_guest_would_fit(
     assert host_notes(shape(VCPU=8, MEMORY_MB=1024), rooms(*TWO))[0].endswith("would fit")
 
 
-def test_a_request_for_disk_alone_has_no_notes_about_numa_cells():
-    """Neither has any request on a host without NUMA cells."""
+def test_a_request_for_disk_alone_has_no_note_about_numa_cells():
+    """`stocktake why` prints no note about NUMA cells if the request is only about disk or the host has no cells."""
     assert host_notes(shape(DISK_GB=10), rooms(*TWO)) == ()
     assert host_notes(shape(VCPU=1), ()) == ()
 
@@ -198,7 +222,8 @@ def audited(cells, usages, unknown=()):
 ROOT = facts.root(facts.inventory("VCPU", 8, allocation_ratio=2.0), facts.inventory("MEMORY_MB", 16384))
 
 
-def test_the_free_amounts_of_numa_cells_depend_on_the_ratios_in_placement():
+def test_free_cpus_of_a_numa_cell_depend_on_the_ratio():
+    """A NUMA cell of 8 CPUs, with 2 in use and an allocation ratio of 2.0 in Placement, has 14 free CPUs."""
     (room,) = rooms_of(audited((view_cell(0),), (usage(0, cpus=2),)), ROOT)
     assert (room.cpus_free, room.memory_mib) == (14, 16384)
 
@@ -213,16 +238,18 @@ def test_the_free_amounts_of_numa_cells_depend_on_the_ratios_in_placement():
     ],
     ids=["no libvirt", "no capabilities", "no state", "no root"],
 )
-def test_free_amounts_of_numa_cells_are_unknown_if_a_data_source_is_missing(report, root):
+def test_numa_cell_room_is_unknown_if_a_source_is_missing(report, root):
+    """The free amounts of NUMA cells are unknown if libvirt, nova's database or the root provider was not read."""
     assert rooms_of(report, root) is None
 
 
-def test_the_list_of_numa_cells_is_empty_if_the_host_has_no_numa_topology():
+def test_a_host_without_numa_topology_has_no_numa_cells():
+    """The list of NUMA cells is empty, not unknown, if libvirt shows that the host has no NUMA topology."""
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_the_why_command_notes_that_the_compute_service_is_disabled():
-    """A request that itself forbids the trait of a disabled service causes no note."""
+def test_why_notes_that_the_compute_service_is_disabled():
+    """On a host with a disabled compute service, `stocktake why` prints the command that enables the service."""
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
     (note,) = service_notes(frozenset({trait}), request)

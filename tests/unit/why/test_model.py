@@ -19,5 +19,6 @@ NAMED = _named()
 
 
 @pytest.mark.parametrize("constraint", Constraint)
-def test_each_constraint_of_the_why_command_is_used_by_another_module(constraint):
+def test_each_kind_of_refusal_is_used(constraint):
+    """Each kind of refusal that `stocktake why` defines is used by at least one other module of the agent."""
     assert constraint.name in NAMED
