@@ -35,7 +35,8 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
 NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked from here'
 
 
-def test_a_higher_allocation_ratio_on_another_host_is_shown_but_not_advised():
+def test_a_higher_ratio_for_another_host_is_not_advised():
+    """`stocktake why` shows a sufficient ratio for another host, and advises only to request less."""
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (
@@ -45,24 +46,28 @@ def test_a_higher_allocation_ratio_on_another_host_is_shown_but_not_advised():
     assert [remedy.kind for remedy in there.remedies] == [RemedyKind.ASK]
 
 
-def test_the_why_command_advises_a_higher_allocation_ratio_for_this_host():
+def test_a_higher_ratio_for_this_host_is_advised():
+    """`stocktake why` advises to raise cpu_allocation_ratio to 4.5 on the host where the command runs."""
     (here,) = trees(8, host("here", 37), host("there", 37))["here"].obstacles
     assert "raise cpu_allocation_ratio to at least 4.5" in here.change
     assert RemedyKind.RATIO in {remedy.kind for remedy in here.remedies}
 
 
 @pytest.mark.parametrize("own", [None, "elsewhere-uuid"])
-def test_every_provider_counts_as_another_host_if_this_host_has_no_provider(own):
+def test_every_provider_is_another_host_without_an_own_one(own):
+    """If this host has no provider in Placement, `stocktake why` treats every provider as one of another host."""
     (there,) = trees(8, host("there", 37), own=own)["there"].obstacles
     assert there.change.endswith(NOT_CHECKED)
 
 
-def test_a_smaller_request_is_suggested_only_for_hosts_with_free_capacity():
+def test_a_smaller_request_is_not_advised_for_a_full_host():
+    """`stocktake why` does not advise a smaller request for another host that has no capacity left at all."""
     (there,) = trees(8, host("there", 52))["there"].obstacles
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 
 
-def test_the_advice_says_that_a_higher_allocation_ratio_cannot_raise_max_unit():
+def test_the_advice_says_that_a_ratio_cannot_raise_max_unit():
+    """For a request above another host's max_unit, `stocktake why` says that a higher ratio does not help."""
     found = trees(10, host("there", 0), host("small", 0, max_unit=4))
     assert found["there"].fits
     (small,) = found["small"].obstacles

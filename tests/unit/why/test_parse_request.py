@@ -23,11 +23,13 @@ def of_query(query):
     return request_of(Words(query=query))
 
 
-def test_amounts_from_the_command_line_form_one_unnumbered_request_group():
+def test_amounts_of_the_command_line_form_one_request_group():
+    """`VCPU=64` on the command line of `stocktake why` becomes a request with one unnumbered group."""
     assert asked(resources=("VCPU=64",)) == ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 64),)),))
 
 
-def test_the_same_request_can_be_given_by_options_or_by_a_query_string():
+def test_a_request_may_be_given_by_options_or_by_a_query():
+    """`stocktake why` makes the same request from its options as from an equal query string of Placement."""
     by_options = asked(
         resources=("VCPU=4", "MEMORY_MB:1024"),
         required=("HW_CPU_X86_VMX,CUSTOM_A", "in:CUSTOM_B,CUSTOM_C", "!CUSTOM_D"),
@@ -60,11 +62,13 @@ def test_the_same_request_can_be_given_by_options_or_by_a_query_string():
         '"resources=VCPU:4&limit=1000"',
     ],
 )
-def test_an_allocation_candidates_query_is_found_in_a_pasted_log_line(pasted):
+def test_a_placement_query_is_found_in_a_pasted_log_line(pasted):
+    """The operator may paste a log line into `stocktake why`, which finds the allocation_candidates query in it."""
     assert of_query(pasted) == asked(resources=("VCPU=4",))
 
 
-def test_a_pasted_scheduler_query_is_parsed_with_all_its_granular_groups():
+def test_a_pasted_query_is_parsed_with_all_its_groups():
+    """`stocktake why` reads all numbered groups, the group policy and the root traits from a pasted Placement query."""
     request = of_query(
         "/placement/allocation_candidates?group_policy=isolate&limit=1000&resources=VCPU%3A1&resources1=VGPU%3A1"
         "&required1=CUSTOM_X%2C%21CUSTOM_Y&resources_net-2=SRIOV_NET_VF:2&same_subtree=1,_net-2"
@@ -132,13 +136,15 @@ def test_classes_and_traits_are_accepted_in_lower_case():
         ({"query": f"resources1=VCPU:1&member_of1=!in:{B},{A.replace('-', '')}"}, f"use {A}"),
     ],
 )  # fmt: skip
-def test_a_usage_error_names_the_input_that_is_invalid(words, said):
+def test_a_usage_error_shows_the_invalid_input(words, said):
+    """A wrong option of `stocktake why`, such as `VCPU=many`, ends in a usage error that shows what is wrong."""
     with pytest.raises(UsageError) as caught:
         asked(**words)
     assert said in str(caught.value)
 
 
-def test_a_resource_class_with_umlauts_is_refused_without_a_suggestion():
+def test_a_resource_class_with_umlauts_gets_no_suggestion():
+    """`stocktake why` refuses the resource class `CUSTOM_FÖÖ` and suggests no similar name."""
     with pytest.raises(UsageError) as caught:
         asked(resources=("CUSTOM_FÖÖ=1",))
     assert str(caught.value) == "CUSTOM_FÖÖ is not a name of a resource class (use only upper case, digits and _)"
@@ -153,20 +159,23 @@ FLAVOR = Flavor(
 )  # fmt: skip
 
 
-def test_a_flavor_becomes_a_request_for_its_resources_and_traits():
+def test_a_flavor_becomes_a_request():
+    """`stocktake why` requests the resources of an instance's flavor and the traits in the flavor's extra specs."""
     (group,) = request_of(Words(), facts.instance("one", flavor=FLAVOR)).groups
     assert group.resources == (("DISK_GB", 11), ("MEMORY_MB", 2048), ("VCPU", 8), ("VGPU", 1))
     assert group.required == (frozenset({"CUSTOM_A"}),)
     assert group.forbidden == {"CUSTOM_B"}
 
 
-def test_an_amount_given_on_the_command_line_overrides_that_of_the_flavor():
+def test_an_amount_on_the_command_line_overrides_the_flavor():
+    """With `VCPU=2` on the command line, `stocktake why` requests 2 VCPU and the flavor's other amounts."""
     (group,) = request_of(Words(resources=("VCPU=2",)), facts.instance("one", flavor=FLAVOR)).groups
     assert dict(group.resources)["VCPU"] == 2
     assert dict(group.resources)["MEMORY_MB"] == 2048
 
 
 def test_an_unreadable_flavor_raises_a_usage_error():
+    """`stocktake why` ends in a usage error if the flavor of the given instance cannot be read."""
     broken = facts.instance("one", flavor=None, problem="no JSON")
     with pytest.raises(UsageError, match="cannot be read: no JSON"):
         request_of(Words(), broken)
@@ -187,5 +196,6 @@ def test_an_unreadable_flavor_raises_a_usage_error():
         ((("hw:numa_nodes", "many"),), (None, None)),
     ],
 )
-def test_numa_cells_and_page_size_of_a_guest_are_read_from_extra_specs(specs, wanted):
+def test_numa_cells_and_page_size_come_from_extra_specs(specs, wanted):
+    """`stocktake why` takes a guest's NUMA cells and page size from extra specs such as hw:numa_nodes."""
     assert cells_and_page(dataclasses.replace(FLAVOR, extra_specs=specs)) == wanted

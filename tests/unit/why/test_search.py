@@ -87,7 +87,11 @@ def is_one_subtree(uuids: set[str], problem: Problem) -> bool:
 
 
 @given(st.integers(0, 2**32))
-def test_the_search_has_the_same_result_as_an_exhaustive_search(seed):
+def test_the_search_finds_what_an_exhaustive_search_finds(seed):
+    """`stocktake why` searches providers for a request.
+
+    Its short search has the same result as trying all combinations.
+    """
     rng = random.Random(seed)
     for _ in range(10):
         problem = random_problem(rng)
@@ -95,7 +99,8 @@ def test_the_search_has_the_same_result_as_an_exhaustive_search(seed):
         assert search(problem) is (SearchResult.FITS if fits else SearchResult.REFUSED), problem
 
 
-def test_many_random_requests_fit_and_many_random_requests_do_not_fit():
+def test_many_random_requests_fit_and_many_do_not():
+    """Of the 400 random requests for the tests of the search, at least 80 fit and at least 80 do not fit."""
     rng = random.Random(3)
     found = [search(random_problem(rng)) for _ in range(400)]
     assert min(found.count(SearchResult.FITS), found.count(SearchResult.REFUSED)) >= 80
@@ -113,14 +118,16 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
     )
 
 
-def test_the_search_for_an_allocation_skips_equivalent_combinations():
+def test_the_search_skips_equivalent_combinations():
+    """The search of `stocktake why` ends for 17 groups on 16 equal providers, without trying all combinations."""
     # An exhaustive search would try 16 ** 17 choices.
     assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 16, Rule.SUMS, Rule.ISOLATE)) is SearchResult.FITS
 
 
-def test_the_result_is_undecided_if_the_search_reaches_its_step_limit():
+def test_the_search_is_undecided_at_its_step_limit():
+    """The search of `stocktake why` stops after a fixed number of steps and then has the result "undecided"."""
     rng = random.Random(16)
     rooms = [rng.randint(100, 200) for _ in range(12)]
     shares = [rng.uniform(0.5, 1.5) for _ in range(24)]

@@ -37,7 +37,8 @@ def asked(*providers, **changes):
     )
 
 
-def test_the_why_text_shows_why_a_request_does_not_fit_and_what_would_help():
+def test_why_prints_the_refusal_and_the_smallest_change():
+    """`stocktake why` prints what refuses a request for 64 VCPU, and the smallest change that would help."""
     assert lines(asked(offered(1)), WIDE) == (
         "asked: 64 VCPU",
         "host-1: does not fit",
@@ -47,13 +48,14 @@ def test_the_why_text_shows_why_a_request_does_not_fit_and_what_would_help():
     )
 
 
-def test_the_lines_of_the_why_text_are_wrapped_to_the_terminal_width():
+def test_the_output_of_why_is_wrapped_to_the_terminal_width():
     text = lines(asked(offered(1), notes=("word " * 60,)), 80)
     assert max(map(len, text)) <= 80
     assert any(line.startswith("      word") for line in text)
 
 
-def test_the_why_command_prints_each_obstacle_each_note_and_each_unread_source():
+def test_why_prints_every_obstacle_note_and_unread_source():
+    """`stocktake why` prints each reason of a refusal, each note, and each source that could not be read."""
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
         offered(1, max_unit=32, reserved=40),
@@ -69,7 +71,8 @@ def test_the_why_command_prints_each_obstacle_each_note_and_each_unread_source()
     assert text[-2:] == ("  note: the largest free NUMA cell is 0", "not read: state: timed out")
 
 
-def test_the_why_command_counts_the_provider_trees_that_each_constraint_refuses():
+def test_why_counts_the_trees_that_each_limit_refuses():
+    """`stocktake why` prints how many provider trees each limit refuses, such as 8 for max_unit and 1 for capacity."""
     many = [offered(number) for number in range(1, 9)]
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
@@ -81,8 +84,8 @@ def test_the_why_command_counts_the_provider_trees_that_each_constraint_refuses(
     assert len(told) == 4 + 2 * 5
 
 
-def test_the_why_command_exits_with_2_if_only_an_unread_host_might_have_room():
-    """The exit code is 0 as soon as one tree that was read fits."""
+def test_why_exits_with_2_if_only_an_unread_host_may_fit():
+    """`stocktake why` exits with 2 if the request fits on no host that was read and some hosts were not read."""
     report = asked(offered(1), is_whole=True, unread=("host-7", "host-8"))
     assert "  2 trees were not read, so each may fit or not: host-7, host-8" in lines(report, WIDE)
     assert (report.fits, code_of(report)) == (False, 2)
@@ -100,8 +103,8 @@ def test_the_why_command_exits_with_2_if_only_an_unread_host_might_have_room():
         (asked(), 3),
     ],
 )
-def test_the_why_command_exits_with_0_if_the_request_fits_and_3_if_it_does_not(report, code):
-    """The code is 2 if a source was not read."""
+def test_the_exit_code_of_why_shows_if_the_request_fits(report, code):
+    """`stocktake why` exits with 0 if the request fits, with 3 if it does not, and with 2 if a source was not read."""
     assert code_of(report) == code
 
 
@@ -114,13 +117,15 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_the_why_command_says_that_this_host_refuses_what_placement_offers(others, is_whole, code):
+def test_why_says_that_this_host_refuses_an_offer(others, is_whole, code):
+    """`stocktake why` says that this host refuses a request for which Placement would offer the host."""
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
 
 
-def test_the_cloud_count_of_fitting_trees_omits_a_host_that_refuses_the_request():
+def test_a_host_that_refuses_is_not_counted_as_fitting():
+    """`stocktake why` does not count a host as fitting if the host itself refuses what Placement offers."""
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
@@ -143,14 +148,16 @@ def test_the_cloud_count_of_fitting_trees_omits_a_host_that_refuses_the_request(
         (None, None, ""),
     ],
 )
-def test_numa_cells_and_page_size_are_printed_with_the_requested_resources(cells, page, said):
+def test_numa_cells_and_page_size_of_a_request_are_printed(cells, page, said):
+    """`stocktake why` prints a request as `64 VCPU; in 1 NUMA cell, on pages of 2048 KiB`."""
     report = asked(offered(1), numa_nodes=cells, page_size=page)
     assert lines(report, WIDE)[0] == f"asked: 64 VCPU{said}"
     request = document(report)["request"]
     assert (request["numa_nodes"], request["page_size"]) == (cells, page)
 
 
-def test_the_why_command_prints_findings_that_explain_missing_capacity():
+def test_why_prints_findings_that_explain_missing_capacity():
+    """`stocktake why` prints the finding codes and amounts of capacity that is used, and not by nova's instances."""
     leak = HoldingFinding(
         code="allocation-leaked", resource_class="DISK_GB", amount=80, findings=2, confirmed=True, healable=True
     )
@@ -169,14 +176,16 @@ def test_the_why_command_prints_findings_that_explain_missing_capacity():
     assert document(asked(offered(1)))["host"]["findings"] == []
 
 
-def test_the_why_command_cannot_decide_if_placement_has_no_provider_of_the_host():
+def test_why_cannot_decide_without_a_provider_of_the_host():
+    """`stocktake why` says that it is not known whether the request fits if Placement has no provider of the host."""
     report = WhyReport(node="host-1", provider_uuid="x", answer=why(SIXTY_FOUR, OfferedProviders(providers=())))
     said = lines(report, WIDE)
     assert "host-1: not known whether the request fits, because Placement has no provider of this host" in said
     assert document(report)["tree"] is None
 
 
-def test_the_why_command_exits_with_2_if_its_search_gave_up():
+def test_why_exits_with_2_if_its_search_gave_up():
+    """`stocktake why` exits with 2 and prints "not decided" if there are too many combinations to search."""
     undecided = Obstacle(constraint=Constraint.UNDECIDED, words="too many ways", change="")
     answer = Answer(request=SIXTY_FOUR, trees=(TreeAnswer(root_uuid="u", root_name="host-1", obstacles=(undecided,)),))
     report = WhyReport(node="host-1", provider_uuid="u", answer=answer)
@@ -184,7 +193,8 @@ def test_the_why_command_exits_with_2_if_its_search_gave_up():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  undecided: too many ways")
 
 
-def test_the_json_of_the_why_command_contains_the_request_and_its_obstacles():
+def test_the_json_of_why_contains_request_and_obstacles():
+    """The JSON output of `stocktake why` contains the request, the reasons of the refusal and the advised changes."""
     cells = (
         CellRoom(
             id=0,
@@ -221,7 +231,8 @@ def test_the_json_of_the_why_command_contains_the_request_and_its_obstacles():
     assert (found["schema_version"], found["provider_uuid"], found["placement"]) == (1, uuid, {"requests": 9})
 
 
-def test_the_why_command_prints_caveats_about_a_request_that_fits():
+def test_why_prints_warnings_about_a_request_that_fits():
+    """`stocktake why` prints that a request fits and, below it, a warning such as that MariaDB rounds."""
     fits = asked(offered(1, total=96, max_unit=96))
     tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
     report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))
@@ -229,7 +240,8 @@ def test_the_why_command_prints_caveats_about_a_request_that_fits():
     assert document(report)["tree"]["caveats"] == ["MariaDB rounds"]
 
 
-def test_the_printed_text_of_a_request_contains_every_part_of_the_request():
+def test_a_request_is_printed_with_every_part():
+    """`stocktake why` prints the amounts, traits, aggregates, groups and group policy of a request in one sentence."""
     request = ResourceRequest(
         groups=(
             RequestGroup(
