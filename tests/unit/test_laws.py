@@ -208,7 +208,7 @@ def test_law_2_a_second_audit_of_unchanged_facts_writes_nothing(world, lost):
 
 @given(worlds(), lost_sources)
 def test_law_3_an_inventory_stays_if_its_source_is_unread(world, lost):
-    """An inventory of the root provider stays unchanged if the agent could not read a source that it needs."""
+    """Root provider inventories that depend on a source stay unchanged if the agent could not read this source."""
     before, decision = seen(world.facts), decision_of(world, *lost)
     if PLACEMENT in lost:
         assert decision.plan.writes == ()
@@ -223,7 +223,7 @@ def test_law_3_an_inventory_stays_if_its_source_is_unread(world, lost):
 
 @given(worlds(), lost_sources)
 def test_law_3_child_providers_stay_if_a_source_is_unread(world, lost):
-    """Child providers stay unchanged if the agent could not read a source that they need."""
+    """Child providers that depend on a source stay unchanged if the agent could not read this source."""
     before, decision = seen(world.facts), decision_of(world, *lost - {PLACEMENT})
     then = after(world, decision)
     if all(family.needs(world.chosen) & lost for family in FAMILIES):

@@ -31,12 +31,12 @@ def test_an_amount_is_printed_with_its_unit(resource_class, value, text):
     [("CUSTOM_PCI_10DE_1EB8", 1, "1"), ("DISK_GB", 3.5, "3.5 GiB"), ("VCPU", None, "unknown")],
 )
 def test_a_table_cell_shows_an_amount_without_its_class(resource_class, value, text):
-    """A table cell shows a disk amount as `3.5 GiB`, an amount of a custom class as `1`, and no amount as `unknown`."""
+    """A table cell shows `3.5 GiB` for a disk amount, `1` for a custom class and `unknown` for a missing amount."""
     assert cell(resource_class, value) == text
 
 
-def test_each_ledger_result_has_its_own_explanation():
-    """Each possible result for a consumer's amounts, such as a leaked allocation, has an explanation of its own."""
+def test_each_result_of_a_ledger_row_has_its_own_explanation():
+    """Each possible result of comparing a consumer's amounts, such as a leaked allocation, has its own explanation."""
     assert set(MEANINGS) == set(Verdict)
     assert len(set(MEANINGS.values())) == len(Verdict)
 

@@ -39,7 +39,7 @@ def test_the_agent_counts_the_audits_until_the_next_read(host, every, audit):
 def test_full_reads_of_many_hosts_are_spread_over_audits(audit):
     """Full reads of Placement by 2,000 hosts that start together are spread over many audits.
 
-    About 20 hosts read everything in one audit.
+    About 20 hosts read everything in the same audit.
     """
     turns = Counter(turn(host, audit, 10) for host in HOSTS)
     assert abs(turns[Turn.ALLOCATIONS] - 180) < 65

@@ -40,7 +40,10 @@ def test_time_offsets_of_ten_thousand_hosts_are_spread_evenly(slots):
 
 
 def test_a_host_has_unrelated_time_offsets_for_two_salts():
-    """The salt is the name of an offset's purpose. Only about one host in ten has a similar offset for two salts."""
+    """A salt is a text for the purpose of a time offset.
+
+    The offsets of a host for two salts are as unrelated as random numbers.
+    """
     both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
     assert 800 < both < 1200
 
@@ -61,7 +64,7 @@ def test_a_host_waits_at_most_one_interval(now, period_s, part):
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
 def test_a_restart_does_not_move_a_hosts_scheduled_times(now, period_s, later):
-    """A host's next scheduled time, computed at two moments, differs by zero or by a whole number of intervals."""
+    """A host keeps its scheduled times if the agent computes the next one later, as after a restart."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)
     assert (other - one) % period_s == pytest.approx(0, abs=1e-3) or (other - one) % period_s == pytest.approx(

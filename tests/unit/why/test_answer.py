@@ -295,7 +295,7 @@ def test_groups_on_the_same_provider_are_added_up():
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
 
 
-def test_groups_above_max_unit_together_are_to_be_smaller():
+def test_smaller_groups_are_advised_above_max_unit():
     """`stocktake why` advises only a smaller request if its groups together exceed max_unit on one provider."""
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles

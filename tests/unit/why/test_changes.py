@@ -149,7 +149,7 @@ def _loses_by_single(remedy: Remedy, world: OfferedProviders) -> bool:
 
 @given(st.integers(0, 2**32))
 def test_the_advised_change_is_the_smallest_sufficient_change(seed):
-    """The request is still refused if the operator frees one unit less, reserves one more or sets a lower ratio."""
+    """A refused request stays refused if the operator frees one unit less than `stocktake why` advises."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             # Remedies must suffice in single precision too (MySQL); for a ratio that loses there, none is minimal.

@@ -50,7 +50,7 @@ def amounts(*arguments, **changes):
 
 
 def test_why_shows_blocked_capacity_for_each_finding_code():
-    """`stocktake why` shows for each finding code how much capacity its findings take away from the request."""
+    """`stocktake why` shows for each finding code how much of the short resource its findings block."""
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -102,7 +102,7 @@ def test_a_volume_unknown_to_nova_is_counted_once():
     "changes", [{"resource_class": "VCPU"}, {"provider_uuid": "another"}], ids=["class", "provider"]
 )
 def test_why_ignores_findings_about_another_class_or_provider(changes):
-    """Findings about another resource class or provider do not explain why the requested class is short."""
+    """`stocktake why` ignores findings about a resource class or provider other than the one that is short."""
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 

@@ -157,7 +157,7 @@ def test_numa_cells_and_page_size_of_a_request_are_printed(cells, page, said):
 
 
 def test_why_prints_findings_that_explain_missing_capacity():
-    """`stocktake why` prints the finding codes and amounts of capacity that is used, and not by nova's instances."""
+    """`stocktake why` prints finding codes with the capacity that they block, such as `allocation-leaked 80 GiB`."""
     leak = HoldingFinding(
         code="allocation-leaked", resource_class="DISK_GB", amount=80, findings=2, confirmed=True, healable=True
     )
