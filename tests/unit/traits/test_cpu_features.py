@@ -100,7 +100,7 @@ def test_a_cpu_flag_outside_the_table_sets_no_trait(features):
 
 
 def test_sev_cpu_flags_do_not_change_the_amd_sev_traits():
-    """The CPU flags `sev` and `sev-es` make the agent neither set nor remove an AMD SEV trait of the root provider."""
+    """With the CPU flags `sev` and `sev-es`, the agent neither sets nor removes an AMD SEV trait on the root."""
     told = wish(capable(features={"sev", "sev-es"}))
     assert not (told.wanted | told.unwanted) & named("AMD_SEV", "AMD_SEV_ES", "AMD_SEV_SNP")
 
@@ -162,7 +162,7 @@ MODES = {
 @pytest.mark.parametrize(("mode", "arch", "models", "flags", "expected"), MODES.values(), ids=MODES.keys())
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
 def test_the_cpu_mode_and_models_determine_the_cpu_traits(mode, arch, models, flags, expected, virt_type):
-    """The CPU traits show the flags of the CPU that guests get by the options cpu_mode, cpu_models and extra flags."""
+    """The CPU traits show the flags of the guests' CPU, which cpu_mode, cpu_models and extra flags determine."""
     told = wish(
         capable(arch=arch, features={"avx"}, model_features=MODELS),
         GuestCpu(mode=mode, models=models, extra_flags=flags),

@@ -105,7 +105,7 @@ def test_the_order_of_capabilities_does_not_change_the_traits(capabilities, chos
 
 @given(capability_sets, choices)
 def test_unknown_capabilities_never_reverse_a_trait_decision(capabilities, chosen):
-    """A trait that the agent sets with libvirt's capabilities is never removed without them, or the reverse."""
+    """Without libvirt's capabilities, the agent never removes a trait that it would set with these capabilities."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
         assert not wish.wanted & nothing[name].unwanted, name

@@ -26,7 +26,7 @@ WISHES = {
 
 @pytest.mark.parametrize(("world", "expected"), WISHES.values(), ids=WISHES.keys())
 def test_the_trait_of_a_disabled_service_follows_its_record(world, expected):
-    """The agent sets COMPUTE_STATUS_DISABLED if nova's record of the compute service is disabled."""
+    """The agent sets COMPUTE_STATUS_DISABLED if nova's record of the compute service says that it is disabled."""
     assert service_status.wish(world, settings()) == expected
 
 
