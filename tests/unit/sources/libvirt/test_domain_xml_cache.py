@@ -18,13 +18,15 @@ def text(name: str, vcpus: int = 1) -> str:
     return domain_xml(name, domain_uuid=uuid(name), vcpus=vcpus)
 
 
-def test_the_cached_domain_is_returned_if_the_xml_is_unchanged():
+def test_unchanged_domain_xml_is_not_parsed_again():
+    """The agent keeps each parsed libvirt domain and returns it again if the domain's XML is the same."""
     texts = DomainTexts()
     first = texts.parse(uuid("a"), text("a"), RUNNING)
     assert texts.parse(uuid("a"), text("a"), RUNNING) is first
 
 
-def test_a_domain_that_is_no_longer_listed_is_dropped_from_the_cache():
+def test_an_unlisted_domain_is_dropped_from_the_cache():
+    """A domain that libvirt no longer lists leaves the agent's cache of parsed XML. The other domains stay in it."""
     texts = DomainTexts()
     first, other = (texts.parse(uuid(name), text(name), RUNNING) for name in "ab")
     texts.keep({uuid("b")})
@@ -34,7 +36,11 @@ def test_a_domain_that_is_no_longer_listed_is_dropped_from_the_cache():
 
 
 @pytest.mark.parametrize("odd", ["", "<domain>", "<domain/>", "\ud800", "<!DOCTYPE x><domain/>"])
-def test_invalid_xml_raises_an_error_each_time_and_does_not_change_the_cache(odd):
+def test_invalid_domain_xml_does_not_change_the_cache(odd):
+    """Invalid domain XML raises SourceInconsistent each time.
+
+    The domain can still be read from valid XML afterwards.
+    """
     texts = DomainTexts()
     before = texts.parse(uuid("a"), text("a"), RUNNING)
     for _ in range(2):
@@ -44,7 +50,8 @@ def test_invalid_xml_raises_an_error_each_time_and_does_not_change_the_cache(odd
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3), st.sampled_from([RUNNING, SHUTOFF])), max_size=20))
-def test_a_domain_from_the_cache_equals_a_domain_parsed_from_the_same_xml(reads):
+def test_a_cached_domain_equals_a_newly_parsed_domain(reads):
+    """For any sequence of domain XML and states, the cache returns exactly what the parser would return."""
     texts = DomainTexts()
     for name, vcpus, state in reads:
         found = texts.parse(uuid(name), text(name, vcpus), state)

@@ -7,11 +7,13 @@ from agent.sources.libvirt.events import Backoff
 
 
 @given(st.integers(0, 10_000))
-def test_the_wait_before_a_reconnect_stays_between_its_two_limits(failures):
+def test_the_wait_before_a_libvirt_reconnect_has_two_limits(failures):
+    """The agent waits at least half of the first wait and at most the configured maximum, after any failure."""
     assert 0.125 <= Backoff(first_s=0.25, cap_s=30.0).wait_s(failures) <= 30.0
 
 
-def test_the_wait_before_a_reconnect_is_random_and_doubles_up_to_the_maximum():
+def test_the_wait_before_a_libvirt_reconnect_doubles():
+    """The longest wait doubles with each failure up to a maximum, and the actual wait is random."""
     backoff = Backoff(first_s=1.0, cap_s=8.0)
     for failures, longest in enumerate([1.0, 2.0, 4.0, 8.0, 8.0]):
         waits = [backoff.wait_s(failures) for _ in range(200)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from agent.sources.libvirt.late_capabilities import LateAnswers
 
 
-def test_late_libvirt_data_triggers_audits_only_between_start_and_stop():
+def test_late_libvirt_answers_trigger_an_audit():
+    """A late answer from libvirt triggers an audit only if it arrives between the listener's start and its stop."""
     late, reasons = LateAnswers(), []
     late.report("before")
     late.start(reasons.append)

@@ -16,11 +16,13 @@ HugePages_Total:     512
 
 
 def test_used_memory_is_total_minus_free_minus_buffers_minus_cached():
+    """Nova uses the same formula on the values of /proc/meminfo."""
     assert parse_used_mib(TEXT, 8192) == 8192 - 1024 - 512 - 2048
 
 
 @pytest.mark.parametrize("line", ["MemFree", "Buffers", "Cached"])
 def test_used_memory_is_unknown_without_a_required_line(line):
+    """The used memory is unknown if /proc/meminfo lacks the line MemFree, Buffers or Cached."""
     assert parse_used_mib(TEXT.replace(f"\n{line}:", "\nX:"), 8192) is None
 
 
@@ -28,7 +30,8 @@ def test_used_memory_is_unknown_if_free_exceeds_total():
     assert parse_used_mib(TEXT, 1024) is None
 
 
-def test_used_memory_is_read_from_the_meminfo_file_in_the_given_folder(tmp_path):
+def test_used_memory_is_read_from_the_file_meminfo(tmp_path):
+    """The agent computes the used memory from the file meminfo in the given folder. Without the file it is unknown."""
     assert used_mib(tmp_path, 8192) is None
     (tmp_path / "meminfo").write_text(TEXT)
     assert used_mib(tmp_path, 8192) == 4608

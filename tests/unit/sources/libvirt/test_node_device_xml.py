@@ -18,7 +18,8 @@ def read(name):
     return parse_node_device(document("node_devices", name))
 
 
-def test_a_physical_function_lists_its_virtual_functions_in_order():
+def test_a_physical_function_lists_its_virtual_functions():
+    """The agent reads an SR-IOV physical function from libvirt's XML, with its IDs, NUMA node and virtual functions."""
     assert parse_node_device(PF) == NodeDevice(
         name="pci_0000_81_00_0",
         parent="pci_0000_80_01_1",
@@ -34,21 +35,25 @@ def test_a_physical_function_lists_its_virtual_functions_in_order():
 
 
 def test_a_physical_function_without_vfs_has_an_empty_vf_list():
+    """An SR-IOV physical function without virtual functions (VFs) is read with an empty list of VFs."""
     start, end = PF.index("<address domain"), PF.index("</capability>\n    <capability type='vpd'>")
     assert parse_node_device(PF[:start] + PF[end:]).pci.virtual_functions == ()
 
 
-def test_a_virtual_function_refers_to_its_physical_function_by_address():
+def test_a_virtual_function_refers_to_its_physical_function():
+    """An SR-IOV virtual function is read with the PCI address of its physical function and with its own card serial."""
     function = read("pci_0000_81_00_3").pci
     assert (function.physical_function, function.virtual_functions) == ("0000:81:00.0", None)
     assert function.card_serial == "VF3-OWN"
 
 
-def test_the_card_serial_is_ignored_if_the_vpd_fields_are_writable():
+def test_a_writable_card_serial_is_ignored():
+    """The agent ignores a PCI card's serial number if libvirt reports the card's vital product data as writable."""
     assert parse_node_device(PF.replace("access='readonly'", "access='readwrite'")).pci.card_serial is None
 
 
-def test_xml_of_a_pci_function_and_a_network_device_from_libvirt_is_parsed():
+def test_pci_and_network_devices_are_parsed():
+    """The agent reads a virtio PCI function and its network interface eth0 from XML that libvirt printed."""
     function = read("pci_0000_00_03_0").pci
     assert (function.address, function.vendor_id, function.product_id) == ("0000:00:03.0", "1af4", "1041")
     assert read("net_eth0_52_54_00_00_00_01") == NodeDevice(
@@ -60,13 +65,14 @@ def test_xml_of_a_pci_function_and_a_network_device_from_libvirt_is_parsed():
     )
 
 
-def test_a_pci_address_with_a_domain_above_16_bits_is_read_in_full():
-    """The vendor ID and the product ID are read in lower case."""
+def test_a_pci_address_with_a_five_digit_domain_is_read():
+    """The PCI address 10000:e1:00.0 has a domain of more than 16 bits, and the agent reads all of its digits."""
     function = read("pci_10000_e1_00_0").pci
     assert (function.address, function.vendor_id, function.product_id) == ("10000:e1:00.0", "144d", "00a0")
 
 
-def test_a_numa_node_with_number_minus_one_is_read_as_unknown():
+def test_numa_node_minus_one_is_read_as_unknown():
+    """The NUMA node of a PCI device is unknown to the agent if libvirt reports the number -1."""
     assert read("pci_0000_06_00_0").pci.numa_node is None
 
 
@@ -78,11 +84,16 @@ def test_a_numa_node_with_number_minus_one_is_read_as_unknown():
         ("css_0_0_0023", [("vfio_ccw-io", 1)]),
     ],
 )
-def test_mdev_types_are_read_from_pci_and_mtty_and_css_devices(name, types):
+def test_mdev_types_are_read_with_their_free_instances(name, types):
+    """PCI, mtty and css devices list their types of mediated devices, each with the number of available instances."""
     assert read(name).mdev_types == tuple(MdevType(type_id=kind, available_instances=n) for kind, n in types)
 
 
-def test_the_parent_of_an_mdev_is_found_by_the_pci_address_in_its_xml():
+def test_the_parent_of_an_mdev_is_found_by_its_pci_address():
+    """The XML of a mediated device contains its parent's PCI address.
+
+    The agent derives the parent's name from that address.
+    """
     assert parse_node_device(MDEV).mdev == Mdev(
         name="mdev_4b20d080_1b54_4048_85b3_a6a62d165c01_0000_06_00_0",
         type_id="nvidia-11",
@@ -91,7 +102,8 @@ def test_the_parent_of_an_mdev_is_found_by_the_pci_address_in_its_xml():
     )
 
 
-def test_an_mdev_on_a_non_pci_device_has_the_parent_name_given_by_libvirt():
+def test_an_mdev_may_have_a_parent_outside_pci():
+    """A mediated device on a device without a PCI address keeps the parent name that libvirt gives."""
     xml = MDEV.replace("<parent>computer<", "<parent>mtty_mtty<").replace("0000:06:00.0", "mtty")
     assert parse_node_device(xml).mdev.parent == "mtty_mtty"
 
@@ -101,7 +113,8 @@ def test_a_vdpa_device_is_parsed():
 
 
 @pytest.mark.parametrize("name", [name for name in documents("node_devices") if name.startswith("pci_")])
-def test_the_name_of_a_pci_device_in_libvirt_is_derived_from_its_pci_address(name):
+def test_pci_device_names_are_derived_from_addresses(name):
+    """The agent derives libvirt's name of a PCI device (pci_0000_81_00_0) from the device's address (0000:81:00.0)."""
     assert pci_name(read(name).pci.address) == name
 
 
@@ -118,25 +131,29 @@ def test_the_name_of_a_pci_device_in_libvirt_is_derived_from_its_pci_address(nam
         ("function='0x2'", "function='0x8'", "(0, 129, 0, 8) is not a PCI address"),
     ],
 )
-def test_the_error_for_invalid_device_xml_contains_the_invalid_value(old, new, named):
+def test_the_error_for_invalid_device_xml_shows_the_value(old, new, named):
+    """The error about invalid device XML contains the field or the value that is missing or invalid."""
     assert old in PF
     with pytest.raises(SourceInconsistent) as raised:
         parse_node_device(PF.replace(old, new))
     assert named in raised.value.message
 
 
-def test_mdev_type_xml_without_the_available_instances_element_is_rejected():
+def test_an_mdev_type_needs_available_instances():
+    """The agent rejects a type of mediated device if its XML has no element availableInstances."""
     xml = document("node_devices", "mtty_mtty").replace("<availableInstances>12</availableInstances>", "")
     with pytest.raises(SourceInconsistent, match="mtty-2: availableInstances"):
         parse_node_device(xml)
 
 
 @given(damaged(documents("node_devices").values()))
-def test_damaged_device_xml_is_either_parsed_or_rejected_as_inconsistent(xml):
+def test_damaged_device_xml_is_parsed_or_rejected(xml):
+    """XML of a device with random damage is parsed or raises SourceInconsistent. It raises no other error."""
     assert (refusal(parse_node_device, xml) or "device").startswith("device")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_parsing_a_node_device_from_invalid_xml_raises_source_inconsistent(text):
+def test_text_other_than_xml_is_rejected_as_a_device(text):
+    """Any text that is not XML raises SourceInconsistent if it is parsed as a libvirt node device."""
     with pytest.raises(SourceInconsistent):
         parse_node_device(text)

@@ -24,7 +24,8 @@ def without(*names):
     return [node for node in NODES if node.name not in names]
 
 
-def test_each_pci_device_is_classified_as_pci_or_pf_or_vf_or_vdpa():
+def test_each_pci_device_gets_its_kind():
+    """The agent classifies each PCI device as PCI, physical function (PF), virtual function (VF) or vDPA."""
     assert {device.name: device.kind for device in devices_from(NODES, ()).pci} == {
         "pci_0000_00_00_0": PciKind.PCI,
         "pci_0000_00_03_0": PciKind.PCI,
@@ -37,14 +38,18 @@ def test_each_pci_device_is_classified_as_pci_or_pf_or_vf_or_vdpa():
     }
 
 
-def test_a_physical_function_is_read_with_its_own_network_interface():
-    """The representors of its virtual functions are other interfaces."""
+def test_a_physical_function_has_its_own_network_interface():
+    """A physical function is read with its own interface, not with those that represent its virtual functions."""
     device = found("pci_0000_81_00_0")
     assert (device.interface, device.mac_address) == ("enp129s0f0np0", "0c:42:a1:00:00:10")
     assert (device.parent_address, device.pf_mac_address, device.vf_number) == (None, None, None)
 
 
-def test_a_virtual_function_has_the_mac_and_serial_of_its_physical_function():
+def test_a_virtual_function_has_the_mac_of_its_physical_function():
+    """A virtual function gets its physical function's MAC address and serial.
+
+    Any guest may set the function's own MAC.
+    """
     device = found("pci_0000_81_00_2")
     assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
     assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)
@@ -54,21 +59,24 @@ def test_a_virtual_function_has_the_mac_and_serial_of_its_physical_function():
     assert device.card_serial == "MT2108X12345"
 
 
-def test_a_vf_without_a_network_device_still_has_the_mac_address_of_its_pf():
+def test_a_vf_without_an_interface_has_the_mac_of_its_pf():
+    """A virtual function (VF) without a network interface still gets the MAC address of its physical function (PF)."""
     device = found("pci_0000_81_00_3")
     assert (device.interface, device.parent_interface, device.network_features) == (None, None, ())
     assert (device.pf_mac_address, device.vf_number) == ("0c:42:a1:00:00:10", 1)
     assert device.card_serial == "VF3-OWN"
 
 
-def test_a_vdpa_function_has_a_parent_address_but_no_vf_number_or_serial():
+def test_a_vdpa_function_has_only_a_parent_address():
+    """A vDPA function has the PCI address of its physical function, and no MAC address, VF number or serial from it."""
     device = found("pci_0000_81_00_4")
     assert device.parent_address == "0000:81:00.0"
     assert (device.pf_mac_address, device.vf_number, device.card_serial) == (None, None, None)
     assert found("pci_0000_81_00_4", without("vdpa_vdpa0")).kind is PciKind.VF
 
 
-def test_vf_number_and_pf_mac_address_are_unknown_if_the_pf_lacks_an_interface():
+def test_the_vf_number_is_unknown_if_the_pf_has_no_interface():
+    """A virtual function's number and MAC address are unknown if its physical function has no network interface."""
     nodes = [node for node in NODES if node.network is None or node.parent != "pci_0000_81_00_0"]
     device = found("pci_0000_81_00_2", nodes)
     assert (device.parent_interface, device.pf_mac_address, device.vf_number) == (None, None, None)
@@ -76,11 +84,13 @@ def test_vf_number_and_pf_mac_address_are_unknown_if_the_pf_lacks_an_interface()
 
 
 def test_a_vf_of_an_unlisted_pf_keeps_its_parent_address():
+    """A virtual function (VF) keeps its parent's PCI address if libvirt lists no such physical function (PF)."""
     device = found("pci_0000_81_00_2", without("pci_0000_81_00_0"))
     assert (device.kind, device.parent_address, device.card_serial) == (PciKind.VF, "0000:81:00.0", None)
 
 
-def test_mediated_devices_and_devices_with_mdev_types_are_listed():
+def test_mediated_devices_and_their_parents_are_listed():
+    """The agent lists the mediated devices and every device that offers types of them."""
     devices = devices_from(NODES, ())
     assert devices.mdev_parents == (
         MdevParent(name="css_0_0_0023", address=None, types=(MdevType(type_id="vfio_ccw-io", available_instances=1),)),
@@ -99,20 +109,23 @@ def test_mediated_devices_and_devices_with_mdev_types_are_listed():
 
 
 @given(st.permutations(NODES))
-def test_the_device_list_does_not_depend_on_the_order_of_node_devices(nodes):
+def test_the_order_of_node_devices_does_not_matter(nodes):
+    """The agent builds the same list of devices in whatever order libvirt returns them."""
     odd = [OddDevice(name="b", reason="?"), OddDevice(name="a", reason="?")]
     assert devices_from(nodes, odd) == devices_from(NODES, odd[::-1])
 
 
 @given(st.sets(st.sampled_from([node.name for node in NODES])))
-def test_devices_are_read_even_if_libvirt_lists_only_some_of_them(names):
+def test_devices_are_read_from_an_incomplete_list(names):
+    """The agent reads every PCI device that libvirt lists, even if related devices are missing from the list."""
     listed = devices_from([BY_NAME[name] for name in names], ())
     assert [device.name for device in listed.pci] == sorted(name for name in names if name.startswith("pci_"))
     assert all(device.vf_number is None or device.pf_mac_address for device in listed.pci)
 
 
 @pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
-def test_a_vf_keeps_any_physical_function_address_that_libvirt_reports(address):
+def test_a_vf_keeps_the_parent_address_from_libvirt(address):
+    """A virtual function (VF) keeps the parent address that libvirt reports, even if that address is its own."""
     vf = BY_NAME["pci_0000_81_00_2"]
     odd = replace(vf, pci=replace(vf.pci, physical_function=address))
     device = found(vf.name, [*without(vf.name), odd])

@@ -47,7 +47,8 @@ def parse_topology(xml):
     return topology_of(capabilities_document(xml))
 
 
-def test_the_topology_is_sorted_and_missing_core_or_socket_ids_become_none():
+def test_numa_cells_and_cpus_are_read_in_order():
+    """The agent sorts NUMA cells and CPUs by ID. A CPU without a core or socket ID in libvirt's XML gets None."""
     assert parse_topology(CAPABILITIES) == HostTopology(
         cells=(
             Cell(id=0, memory_mib=0, cpu_ids=(0, 1), siblings=((0, 1),)),
@@ -68,14 +69,16 @@ def test_the_topology_is_sorted_and_missing_core_or_socket_ids_become_none():
     )
 
 
-def test_each_sibling_set_of_a_numa_cell_is_listed_once():
+def test_each_group_of_sibling_cpus_is_listed_once():
+    """Each NUMA cell lists the groups of CPUs that share a core, each group once and without offline CPUs."""
     first, second = parse_topology(WHOLE).cells
     assert first.siblings == ((0, 4), (1, 5))
     # CPU 3 is offline: it has no siblings of its own, and CPU 7 is alone on their core.
     assert second.siblings == ((2, 6), (7,))
 
 
-def test_the_page_sizes_of_each_numa_cell_are_read_with_the_number_of_pages():
+def test_page_sizes_are_read_for_each_numa_cell():
+    """The agent reads the memory page sizes of each NUMA cell and the number of pages of each size."""
     assert [[(pool.size_kib, pool.total) for pool in cell.page_pools] for cell in parse_topology(WHOLE).cells] == [
         [(4, 8388608), (2048, 16384)],
         [(4, 16777216), (2048, 0)],
@@ -96,7 +99,8 @@ def test_the_page_sizes_of_each_numa_cell_are_read_with_the_number_of_pages():
         ("x86_64_two_sockets", [(0, 65536, 4), (1, 65536, 4)]),
     ],
 )
-def test_the_numa_cells_of_each_architecture_and_driver_are_parsed(name, cells):
+def test_numa_cells_are_read_on_each_architecture(name, cells):
+    """The agent reads NUMA cells, their memory and CPUs of nine recorded hosts, among them aarch64 and Xen."""
     found = parse_topology(document("capabilities", name)).cells
     assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in found] == cells
 
@@ -105,7 +109,8 @@ def test_the_test_data_contain_nine_recorded_capabilities_documents():
     assert len(documents("capabilities")) == 9
 
 
-def test_an_offline_cpu_keeps_its_numa_cell_but_has_no_core_or_socket():
+def test_an_offline_cpu_keeps_only_its_numa_cell():
+    """An offline CPU is read with its NUMA cell and without core and socket."""
     topology = HostTopology(places=tuple(CpuPlace(id=n, cell=1, core=n, socket=0) for n in range(2)))
     assert cpus_of((True, False, True), topology) == (
         Cpu(id=0, online=True, core=0, socket=0, cell=1),
@@ -119,7 +124,8 @@ def test_a_socket_id_of_minus_one_is_read_as_unknown():
     assert (place.socket, place.core) == (None, 0)
 
 
-def test_capabilities_without_numa_cells_return_an_empty_topology():
+def test_capabilities_without_numa_cells_are_accepted():
+    """The agent reads libvirt capabilities without NUMA cells as an empty topology."""
     assert parse_topology("<capabilities><host/></capabilities>") == HostTopology()
 
 
@@ -136,13 +142,15 @@ def test_capabilities_without_numa_cells_return_an_empty_topology():
     ],
 )
 def test_invalid_or_duplicate_topology_values_are_rejected(old, new):
+    """The agent rejects libvirt capabilities with a duplicate cell or CPU, a missing ID or an unreadable value."""
     assert old in CAPABILITIES
     with pytest.raises(SourceInconsistent, match="capabilities"):
         parse_topology(CAPABILITIES.replace(old, new))
 
 
 @given(damaged(documents("capabilities").values()))
-def test_damaged_capabilities_xml_raises_only_the_source_inconsistent_error(xml):
+def test_damaged_capabilities_xml_is_parsed_or_rejected(xml):
+    """Capabilities XML with random damage is parsed or raises SourceInconsistent. It raises no other error."""
     try:
         topology = parse_topology(xml)
     except SourceInconsistent:
@@ -154,6 +162,7 @@ def test_damaged_capabilities_xml_raises_only_the_source_inconsistent_error(xml)
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_text_that_is_not_xml_raises_the_error_about_an_inconsistent_source(text):
+def test_text_other_than_xml_is_rejected_as_capabilities(text):
+    """Any text that is not XML raises SourceInconsistent if it is parsed as libvirt's capabilities."""
     with pytest.raises(SourceInconsistent):
         parse_topology(text)

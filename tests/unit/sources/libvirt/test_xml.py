@@ -38,7 +38,8 @@ def parse(xml: str):
     return parse_domain(xml, DomainState.RUNNING)
 
 
-def test_the_parser_reads_every_domain_field_that_the_agent_uses():
+def test_the_parser_reads_the_fields_of_a_domain():
+    """The agent reads name, state, vCPUs, memory, pinned CPUs, disks and nova's flavor from a libvirt domain's XML."""
     domain = parse(WHOLE_DOMAIN)
     assert (domain.uuid, domain.name, domain.state) == (UUID, "web-1", DomainState.RUNNING)
     assert (domain.vcpus, domain.memory_mib, domain.pinned_cpus) == (2, 2048, (0, 4, 6, 7))
@@ -57,16 +58,19 @@ def test_the_parser_reads_every_domain_field_that_the_agent_uses():
 
 @pytest.mark.parametrize("version", ["1.0", "1.1"])
 def test_nova_metadata_is_read_in_both_namespace_versions(version):
+    """The agent reads nova's flavor from domain metadata of namespace version 1.0 and of version 1.1."""
     assert parse(domain_xml("a", metadata=nova_metadata(1, 64, 1, version=version))).nova_flavor is not None
 
 
-def test_metadata_of_another_application_is_not_read_as_metadata_of_nova():
+def test_metadata_of_another_application_is_ignored():
+    """A libvirt domain with only another application's metadata is not counted as a guest of nova."""
     metadata = "<metadata><app:instance xmlns:app='http://example.org/1'><app:flavor/></app:instance></metadata>"
     domain = parse(domain_xml("a", metadata=metadata))
     assert (domain.managed_by_nova, domain.nova_flavor) == (False, None)
 
 
-def test_a_domain_with_nova_metadata_but_no_flavor_counts_as_managed_by_nova():
+def test_nova_metadata_without_a_flavor_still_marks_a_guest():
+    """A libvirt domain with nova's metadata is a guest of nova, even if the metadata contains no flavor."""
     metadata = "<metadata><n:instance xmlns:n='http://openstack.org/xmlns/libvirt/nova/1.1'/></metadata>"
     domain = parse(domain_xml("a", metadata=metadata))
     assert (domain.managed_by_nova, domain.nova_flavor) == (True, None)
@@ -95,7 +99,8 @@ def test_a_domain_with_nova_metadata_but_no_flavor_counts_as_managed_by_nova():
         ("<memory unit='KiB'>1025</memory>", 2),
     ],
 )
-def test_memory_in_every_unit_is_rounded_up_to_mib(memory, mib):
+def test_memory_in_any_unit_is_rounded_up_to_mib(memory, mib):
+    """The agent converts a domain's memory from every unit that libvirt allows to MiB, and rounds up."""
     xml = domain_xml("a", memory_mib=64).replace("<memory unit='KiB'>65536</memory>", memory)
     assert parse(xml).memory_mib == mib
 
@@ -125,7 +130,8 @@ def test_memory_in_every_unit_is_rounded_up_to_mib(memory, mib):
         ("kvm", "<type arch='s390x' machine='s390-ccw-virtio'>hvm</type>", file_disk("/a"), None),
     ],
 )
-def test_disks_of_lxc_and_xen_guests_and_of_non_x86_guests_are_read(kind, os_type, devices, disks):
+def test_disks_of_all_kinds_of_guests_are_read(kind, os_type, devices, disks):
+    """The agent reads the disks of LXC and Xen guests and of KVM guests on ARM, POWER and s390x."""
     domain = parse(domain_xml("a", kind=kind, os_type=os_type, disks=[devices]))
     assert domain.disks == (disks or (Disk(target="vda", kind="file", source="/a", format="qcow2"),))
 
@@ -148,14 +154,16 @@ def test_disks_of_lxc_and_xen_guests_and_of_non_x86_guests_are_read(kind, os_typ
         ("<domain ", "<network ", "does not parse"),
     ],
 )
-def test_the_parse_error_names_the_invalid_value(old, new, named):
+def test_the_error_for_invalid_domain_xml_shows_the_value(old, new, named):
+    """The error about invalid domain XML contains the element or the value that is missing or invalid."""
     assert old in WHOLE_DOMAIN
     with pytest.raises(SourceInconsistent) as raised:
         parse(WHOLE_DOMAIN.replace(old, new))
     assert named in str(raised.value)
 
 
-def test_an_xml_entity_bomb_is_rejected_before_parsing():
+def test_an_xml_entity_bomb_is_rejected():
+    """Domain XML with a document type is rejected, because nested entities could fill the agent's memory."""
     entities = "".join(f"<!ENTITY e{n} '{f'&e{n - 1};' * 10 if n else 'ha'}'>" for n in range(10))
     with pytest.raises(SourceInconsistent, match="document type"):
         parse(f"<!DOCTYPE domain [{entities}]><domain><name>&e9;</name></domain>")
@@ -174,14 +182,16 @@ def test_an_xml_entity_bomb_is_rejected_before_parsing():
     ],
     ids=["empty", "surrogate", "nul", "encoding", "deep", "long-uuid", "long-number"],
 )
-def test_malformed_or_oversized_xml_is_rejected_with_a_short_error(xml):
+def test_malformed_xml_is_rejected_with_a_short_error(xml):
+    """Malformed, deeply nested or oversized domain XML is rejected with an error text of less than 500 characters."""
     with pytest.raises(SourceInconsistent) as raised:
         parse(xml)
     assert len(str(raised.value)) < 500
 
 
 @given(damaged([WHOLE_DOMAIN]))
-def test_a_damaged_domain_is_either_parsed_or_rejected_as_inconsistent(xml):
+def test_damaged_domain_xml_is_parsed_or_rejected(xml):
+    """Domain XML with random damage is parsed or raises SourceInconsistent. It raises no other error."""
     try:
         domain = parse(xml)
     except SourceInconsistent:
@@ -191,12 +201,14 @@ def test_a_damaged_domain_is_either_parsed_or_rejected_as_inconsistent(xml):
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_text_that_is_not_xml_is_rejected_with_the_error_source_inconsistent(text):
+def test_text_other_than_xml_is_rejected_as_a_domain(text):
+    """Any text that is not XML raises SourceInconsistent if it is parsed as a libvirt domain."""
     with pytest.raises(SourceInconsistent):
         parse(text)
 
 
 def test_assigned_pci_functions_are_listed_by_full_address():
+    """The agent lists the PCI functions that a guest uses as hostdev or interface, by their full addresses."""
     taken = domain_xml(
         "gpu",
         disks=(
@@ -209,8 +221,8 @@ def test_assigned_pci_functions_are_listed_by_full_address():
     assert parse(taken).pci_addresses == ("0000:81:0a.1", "0001:02:03.0")
 
 
-def test_assigned_mediated_devices_are_listed_by_uuid():
-    """The XML that libvirt prints for hostdev type mdev (formatdomain, "Host device assignment")."""
+def test_a_guest_lists_its_mediated_devices_by_uuid():
+    """The agent reads the UUIDs of a guest's mediated devices from its XML, and rejects a missing or invalid UUID."""
     named = "4B20D080-1B54-4048-85B3-A6A62D165C01"
     hostdev = "<hostdev mode='subsystem' type='mdev' model='vfio-pci' managed='no'><source>{}</source></hostdev>"
     guest = parse(domain_xml("gpu", disks=(hostdev.format(f"<address uuid='{named}'/>"),)))
@@ -226,7 +238,8 @@ def test_a_non_hexadecimal_pci_address_is_rejected():
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
 
 
-def test_the_memory_of_a_running_guest_is_its_balloon_size_if_the_xml_has_one():
+def test_the_memory_of_a_running_guest_is_its_balloon_size():
+    """A running guest's memory is currentMemory in its XML, or its full memory if that element is missing."""
     plain = domain_xml("b", memory_mib=2048)
     assert parse(plain).running_memory_mib == 2048
     small = plain.replace("<memory", "<currentMemory unit='MiB'>512</currentMemory><memory", 1)
