@@ -15,8 +15,8 @@ HugePages_Total:     512
 """
 
 
-def test_used_memory_is_total_minus_free_minus_buffers_minus_cached():
-    """Nova uses the same formula on the values of /proc/meminfo."""
+def test_used_memory_excludes_free_buffers_and_cached():
+    """The agent computes used memory as nova does: total minus MemFree minus Buffers minus Cached of /proc/meminfo."""
     assert parse_used_mib(TEXT, 8192) == 8192 - 1024 - 512 - 2048
 
 

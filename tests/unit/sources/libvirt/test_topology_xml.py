@@ -105,7 +105,7 @@ def test_numa_cells_are_read_on_each_architecture(name, cells):
     assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in found] == cells
 
 
-def test_the_test_data_contain_nine_recorded_capabilities_documents():
+def test_the_test_data_contain_nine_capabilities_documents():
     assert len(documents("capabilities")) == 9
 
 

@@ -9,14 +9,16 @@ from tests.rigs.cell_worlds import T0
 ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({"id": "broken"},))
 
 
-def test_changed_service_and_node_rows_do_not_discard_the_cached_instances():
+def test_changed_service_rows_do_not_discard_cached_instances():
+    """The agent keeps the parsed instances if only the rows of services and compute nodes change in nova's database."""
     last = LastGuests()
     first = last.parsed(ROWS)
     assert first.unreadable
     assert last.parsed(dataclasses.replace(ROWS, now=None, services=(), nodes=())) is first
 
 
-def test_the_instances_are_parsed_again_if_the_migration_rows_changed():
+def test_instances_are_parsed_again_after_a_migration_change():
+    """The agent parses the instances of nova's database again if a row of their migrations has changed."""
     last = LastGuests()
     first = last.parsed(ROWS)
     assert last.parsed(dataclasses.replace(ROWS, migrations=())) != first

@@ -203,7 +203,8 @@ def one_instance(**groups):
     return instance
 
 
-def test_an_empty_cell_database_is_read_without_instances_or_problems():
+def test_an_empty_cell_database_is_read_without_problems():
+    """An empty database of a nova cell gives no instances and no error."""
     empty = state()
 
     assert (empty.kind, empty.host, empty.instances, empty.unreadable) == (StateKind.SQL, "cmp1", (), ())
@@ -217,20 +218,22 @@ def test_the_flavor_is_read_from_the_table_instance_extra():
     assert (instance.old_flavor, instance.new_flavor, instance.problem) == (None, None, None)
 
 
-def test_current_flavor_and_old_flavor_and_new_flavor_are_read_separately():
+def test_old_and_new_flavors_are_read_apart():
+    """During a resize, an instance has a current, an old and a new flavor, and the agent reads each of them."""
     text = flavor_text(old=changed(vcpus=2), new=changed(vcpus=3))
     instance = one_instance(instances=(instance_row(flavor=text),))
 
     assert [f.vcpus for f in (instance.flavor, instance.old_flavor, instance.new_flavor)] == [1, 2, 3]
 
 
-def test_a_flavor_with_a_newer_minor_version_of_the_object_is_accepted():
+def test_a_newer_minor_version_of_a_flavor_is_accepted():
+    """The agent reads nova's flavor object of a newer minor version (1.9) and ignores fields that it does not know."""
     newer = {**changed(burst_credits={"a": [1]}), "nova_object.version": "1.9", "nova_object.changes": ["vcpus"]}
 
     assert flavor_from_primitive(newer, "here") == SMALL_FLAVOR
 
 
-def test_a_flavor_without_extra_specs_is_read_with_empty_extra_specs():
+def test_a_flavor_without_extra_specs_is_accepted():
     fields = {key: value for key, value in SMALL["nova_object.data"].items() if key != "extra_specs"}
 
     assert flavor_from_primitive({**SMALL, "nova_object.data": fields}, "here").extra_specs == ()
@@ -252,7 +255,8 @@ def test_a_flavor_without_extra_specs_is_read_with_empty_extra_specs():
         (changed(extra_specs=[]), "extra_specs"),
     ],
 )
-def test_the_error_about_an_invalid_flavor_names_the_invalid_field(primitive, named):
+def test_the_error_for_an_invalid_flavor_shows_the_field(primitive, named):
+    """If a flavor in nova's database is invalid, the error contains the field or the version that is wrong."""
     with pytest.raises(SourceInconsistent, match=named):
         flavor_from_primitive(primitive, "here")
 
@@ -296,7 +300,8 @@ def test_the_error_about_an_invalid_flavor_names_the_invalid_field(primitive, na
         {"updated_at": "yesterday"},
     ],
 )
-def test_a_broken_instance_row_does_not_make_other_instances_unreadable(changes):
+def test_a_broken_instance_row_affects_only_its_instance(changes):
+    """If one instance's row in nova's database is broken, the agent still reads the other instance."""
     groups = {"instances": (instance_row(**changes), instance_row(uuid=TWO, id=2))}
     broken, whole = state(**groups).instances
 
@@ -306,17 +311,22 @@ def test_a_broken_instance_row_does_not_make_other_instances_unreadable(changes)
     assert state(**groups).unreadable == (broken.problem,)
 
 
-def test_the_error_of_an_instance_row_names_the_invalid_column():
+def test_an_instance_row_error_shows_table_and_column():
+    """An error about an instance's row contains the table, the instance's UUID and the invalid column."""
     instance = one_instance(instances=(instance_row(flavor=None),))
 
     assert instance.problem == f"instance_extra of instance {ONE}: flavor is NULL"
 
 
-def test_an_instance_row_without_a_uuid_is_reported_as_unreadable():
+def test_an_instance_row_without_a_uuid_is_unreadable():
     assert state(instances=(instance_row(uuid=None),)).unreadable == ("instances id 1: uuid is None",)
 
 
 def test_a_deleted_row_in_the_table_instance_extra_is_ignored():
+    """Nova's table may contain a deleted row beside the current row of an instance.
+
+    The agent reads the current flavor.
+    """
     stale = instance_row(extra_id=9, extra_deleted=9, flavor=flavor_text(changed(vcpus=64)))
 
     assert one_instance(instances=(stale, instance_row())).flavor == SMALL_FLAVOR
@@ -324,34 +334,40 @@ def test_a_deleted_row_in_the_table_instance_extra_is_ignored():
 
 
 def test_the_migration_id_is_read_from_the_migration_context():
+    """The agent reads the ID of a running migration from the instance's column migration_context."""
     assert one_instance(instances=(instance_row(migration_context=json.dumps(CONTEXT)),)).migration_context_id == 4
 
 
 def test_a_migration_context_of_version_1_0_has_no_migration_id():
+    """The agent accepts nova's old migration context of version 1.0, which contains no migration ID."""
     old = {**CONTEXT, "nova_object.version": "1.0", "nova_object.data": {"instance_uuid": ONE}}
 
     assert context_from_document(json.dumps(old), "here") == MigrationContext(migration_id=None)
 
 
-def test_compute_id_and_os_type_and_power_state_of_an_instance_are_read():
+def test_the_compute_id_of_an_instance_is_read():
+    """The agent reads compute_id, os_type, power_state and created_at of an instance from nova's database."""
     instance = one_instance()
 
     assert (instance.compute_id, instance.os_type, instance.power_state) == (1, "linux", 1)
     assert instance.created_at == datetime.datetime(2026, 11, 21, 10, 58, 5)  # noqa: DTZ001
 
 
-def test_a_missing_column_is_read_as_null_and_an_unexpected_column_is_ignored():
+def test_a_missing_column_is_read_as_null():
+    """The agent reads a missing column of nova's table as NULL and ignores a column that it does not know."""
     row = {name: value for name, value in instance_row().items() if name not in ("compute_id", "numa_topology")}
     instance = one_instance(instances=({**row, "invented_in_nova_40": object()},))
 
     assert (instance.compute_id, instance.numa, instance.problem) == (None, None, None)
 
 
-def test_the_numa_cells_of_an_instance_are_read_from_the_numa_topology():
+def test_the_numa_cells_of_an_instance_are_read():
+    """The agent reads an instance's NUMA cells from the column numa_topology of nova's database."""
     assert one_instance(instances=(instance_row(numa_topology=json.dumps(numa(CELL))),)).numa == (PINNED,)
 
 
-def test_numa_cells_are_sorted_by_id_and_a_newer_object_version_is_accepted():
+def test_the_numa_cells_of_an_instance_are_sorted_by_id():
+    """The agent sorts an instance's NUMA cells by ID and also accepts a cell of a newer minor version."""
     newer = {**cell(id=1, cpu_pinning_raw=None, burst=1), "nova_object.version": "1.9"}
     cells = one_instance(instances=(instance_row(numa_topology=json.dumps(numa(newer, CELL))),)).numa
 
@@ -359,14 +375,16 @@ def test_numa_cells_are_sorted_by_id_and_a_newer_object_version_is_accepted():
     assert cells[1].pinning == ()
 
 
-def test_the_pinned_cpus_of_a_numa_cell_without_pcpuset_are_read_from_cpuset():
+def test_pinned_cpus_without_pcpuset_are_read_from_cpuset():
+    """Older nova stored pinned CPUs in the field cpuset of a NUMA cell. The agent reads them as pcpuset."""
     fields = {name: value for name, value in CELL["nova_object.data"].items() if name != "pcpuset"}
     old = {**CELL, "nova_object.version": "1.4", "nova_object.data": {**fields, "cpuset": [0]}}
 
     assert one_instance(instances=(instance_row(numa_topology=json.dumps(numa(old))),)).numa == (PINNED,)
 
 
-def test_a_numa_cell_without_pcpuset_and_without_pinning_keeps_its_cpuset():
+def test_an_old_numa_cell_without_pinning_keeps_its_cpuset():
+    """A NUMA cell without pcpuset and without pinning has shared CPUs, and the agent keeps them in cpuset."""
     data = {"id": 0, "cpuset": [1, 0], "memory": 512}
     old = {**CELL, "nova_object.version": "1.0", "nova_object.data": data}
 
@@ -374,7 +392,8 @@ def test_a_numa_cell_without_pcpuset_and_without_pinning_keeps_its_cpuset():
     assert found == InstanceCell(id=0, memory_mib=512, cpuset=(0, 1))
 
 
-def test_a_migration_context_has_old_and_new_numa_cells_and_pci_addresses():
+def test_a_migration_context_is_read_with_its_numa_cells():
+    """The agent reads the old and new NUMA cells and the old PCI addresses from a migration context of nova."""
     text = context_text(
         old_numa_topology=numa(CELL),
         new_numa_topology=numa(cell(id=1)),
@@ -391,6 +410,7 @@ def test_a_migration_context_has_old_and_new_numa_cells_and_pci_addresses():
 
 
 def test_pci_device_rows_are_sorted_and_read_without_duplicates():
+    """The agent reads the PCI devices of nova's table pci_devices once each, sorted by ID."""
     other = pci_row(id=2, address="0000:82:00.0", dev_type="type-PCI", status="available", instance_uuid=None)
     found = state(pci_devices=(other, pci_row(), pci_row())).pci_devices
 
@@ -410,7 +430,8 @@ def test_pci_device_rows_are_sorted_and_read_without_duplicates():
 
 
 @pytest.mark.parametrize("changes", [{"address": None}, {"status": ""}, {"numa_node": "1"}, {"id": None}])
-def test_a_broken_pci_device_row_makes_only_its_own_instance_unreadable(changes):
+def test_a_broken_pci_row_affects_only_its_instance(changes):
+    """If a row of nova's table pci_devices is broken, only the instance that uses the device becomes unreadable."""
     rows = (instance_row(), instance_row(uuid=TWO, id=2))
     result = state(instances=rows, pci_devices=(pci_row(**changes), pci_row(id=2, instance_uuid=TWO)))
 
@@ -433,7 +454,8 @@ def test_a_broken_pci_device_row_makes_only_its_own_instance_unreadable(changes)
         ((("volume", 7), ("local", 0)), "", False),
     ],
 )
-def test_the_boot_disk_and_image_decide_whether_an_instance_boots_from_a_volume(disks, image_ref, volume):
+def test_the_boot_disk_shows_a_boot_from_volume(disks, image_ref, volume):
+    """An instance boots from a volume if its boot disk says so. Without a boot disk, a missing image means a volume."""
     rows = tuple(
         {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
         for number, (destination, deleted) in enumerate(disks)
@@ -442,7 +464,8 @@ def test_the_boot_disk_and_image_decide_whether_an_instance_boots_from_a_volume(
     assert one_instance(instances=(instance_row(image_ref=image_ref),), boot_disks=rows).boots_from_volume is volume
 
 
-def test_the_boot_disk_of_a_deleted_instance_is_read_from_its_deleted_row():
+def test_a_deleted_instance_keeps_its_boot_disk():
+    """The agent reads the boot disk of a deleted instance from the disk's deleted row in nova's database."""
     disk = {"id": 3, "instance_uuid": ONE, "deleted": 3, "boot_index": 0, "destination_type": "volume"}
 
     assert one_instance(instances=(instance_row(deleted=1),), boot_disks=(disk,)).boots_from_volume
@@ -457,14 +480,16 @@ def test_the_boot_disk_of_a_deleted_instance_is_read_from_its_deleted_row():
         (None, None, None, "migration"),
     ],
 )
-def test_the_flavors_determine_the_migration_type_if_the_row_contains_none(migration_type, old, new, kind):
+def test_a_missing_migration_type_follows_from_the_flavors(migration_type, old, new, kind):
+    """A migration row without a type is a resize if old and new flavor differ, and a migration if they do not."""
     row = migration_row(migration_type=migration_type, old_instance_type_id=old, new_instance_type_id=new)
 
     assert migration_from_row(row).kind == kind
 
 
 @pytest.mark.parametrize("changes", [{"status": None}, {"id": None}, {"updated_at": "0000-00-00 00:00:00"}])
-def test_an_instance_is_unreadable_if_one_of_its_migration_rows_is_malformed(changes):
+def test_a_broken_migration_makes_its_instance_unreadable(changes):
+    """The agent reports an instance as unreadable if the row of its migration in nova's database is broken."""
     result = state(instances=(instance_row(),), migrations=(migration_row(**changes),))
 
     assert result.migrations == ()
@@ -473,7 +498,8 @@ def test_an_instance_is_unreadable_if_one_of_its_migration_rows_is_malformed(cha
     assert "migrations id" in result.unreadable[0]
 
 
-def test_an_instance_stays_readable_if_its_finished_evacuation_row_is_broken():
+def test_a_broken_finished_evacuation_spares_its_instance():
+    """The agent reports a broken row of a finished evacuation and still reads the instance."""
     result = state(instances=(instance_row(),), finished_evacuations=(migration_row(status=None),))
 
     assert result.instances[0].flavor == SMALL_FLAVOR
@@ -490,12 +516,14 @@ def test_an_instance_stays_readable_if_its_finished_evacuation_row_is_broken():
         {"services": (service_row(), service_row(id=2))},
     ],
 )
-def test_a_broken_or_ambiguous_node_or_service_row_raises_an_error(groups):
+def test_a_broken_node_or_service_row_raises_an_error(groups):
+    """A broken row of a compute node or a service raises an error, and so do two services of one host."""
     with pytest.raises(SourceInconsistent, match=r"compute_nodes|services"):
         state(**groups)
 
 
-def test_a_nova_service_counts_as_enabled_if_its_disabled_flag_is_null():
+def test_a_service_is_enabled_if_disabled_is_null():
+    """The agent counts a nova service as enabled if its column disabled is NULL."""
     service = state(services=(service_row(disabled=None),)).service
 
     assert (service.disabled, service.forced_down, service.version) == (False, False, 74)
@@ -566,10 +594,7 @@ def bent_document(draw, document):
 
 @given(ANY_ROWS)
 def test_random_nova_rows_are_read_or_rejected(rows):
-    """Damaged rows of nova's database are read or rejected with SourceInconsistent; no other error is raised.
-
-    An instance without a readable flavor is listed as unreadable.
-    """
+    """Damaged rows of nova's database are read or rejected with SourceInconsistent. They cause no other error."""
     try:
         result = state_from_rows("cmp1", rows)
     except SourceInconsistent:
@@ -580,7 +605,8 @@ def test_random_nova_rows_are_read_or_rejected(rows):
 
 
 @given(st.text() | st.from_regex(r'\{"(cur|nova_object\.name|nova_object\.data)": .{0,9}\}') | ANY_JSON.map(json.dumps))
-def test_the_error_about_an_unparsable_text_says_where_the_text_was_read(text):
+def test_the_error_for_broken_json_says_where_it_was(text):
+    """If a JSON text from nova's database cannot be parsed, the error contains the place where it was read."""
     for parse in (flavors_from_document, context_from_document, numa_from_document):
         with pytest.raises(SourceInconsistent, match="here"):
             parse(text, "here")
@@ -591,7 +617,8 @@ def test_the_error_about_an_unparsable_text_says_where_the_text_was_read(text):
     bent_document(numa(CELL, cell(id=1))).map(json.dumps),
     bent_document(FULL_CONTEXT).map(json.dumps),
 )
-def test_damaged_data_of_one_instance_does_not_affect_other_instances(flavor, topology, context):
+def test_damaged_json_affects_only_its_instance(flavor, topology, context):
+    """Random damage to one instance's flavor, NUMA topology or migration context leaves the other instance readable."""
     bent_one = instance_row(flavor=flavor, numa_topology=topology, migration_context=context)
     result = state(instances=(bent_one, instance_row(uuid=TWO, id=2)), pci_devices=(pci_row(),))
     spoiled, whole = result.instances
@@ -607,6 +634,7 @@ def test_damaged_data_of_one_instance_does_not_affect_other_instances(flavor, to
     st.dictionaries(st.text(), st.text(), max_size=4),
 )
 def test_a_valid_flavor_is_read_unchanged(sizes, specs):
+    """The agent reads the sizes and extra_specs of a flavor exactly as they are in nova's database."""
     flavor = flavor_from_primitive(changed(**sizes, extra_specs=specs), "here")
 
     read = {"vcpus": flavor.vcpus, "memory_mb": flavor.memory_mib}
@@ -615,7 +643,8 @@ def test_a_valid_flavor_is_read_unchanged(sizes, specs):
 
 
 @given(st.lists(st.integers(1, 50), unique=True, max_size=8), st.randoms(use_true_random=False))
-def test_order_and_repetition_of_nova_rows_do_not_change_the_result(numbers, shuffler: random.Random):
+def test_the_order_of_nova_rows_does_not_matter(numbers, shuffler: random.Random):
+    """The agent reads the same state in whatever order nova's rows arrive, even if a row arrives twice."""
     instances = [instance_row(id=n, uuid=f"00000000-0000-4000-8000-{n:012d}") for n in numbers]
     migrations = [migration_row(id=n) for n in numbers]
     nodes = [node_row(id=n) for n in numbers]

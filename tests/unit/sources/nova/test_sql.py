@@ -14,18 +14,20 @@ def failure(code, *, invalidated=False):
 
 # Lock wait time-out, deadlock, Galera node not prepared, server gone, connection lost, unknown column, unknown table.
 @pytest.mark.parametrize("code", [1205, 1213, 1047, 2006, 2013, 1054, 1146])
-def test_a_query_is_retried_after_a_deadlock_or_lost_connection_or_schema_error(code):
+def test_a_query_is_retried_after_a_deadlock_or_lost_connection(code):
+    """The agent repeats a query after a deadlock, a lost connection, or an unknown column or table."""
     assert _worth_repeating(failure(code))
 
 
 # Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
-def test_a_query_is_not_retried_if_the_agent_could_not_connect_or_log_in(code):
-    """Nor is it after too many connections or after the time limit of a statement."""
+def test_a_query_is_not_retried_after_a_failed_login(code):
+    """The agent does not repeat a query if it cannot connect or log in, or if the statement reached its time limit."""
     assert not _worth_repeating(failure(code))
 
 
 def test_a_query_is_retried_if_its_connection_was_invalidated():
+    """The agent repeats a query if the database server had closed the connection because of inactivity."""
     # 4031: the server closed the connection for inactivity.
     assert _worth_repeating(failure(4031, invalidated=True))
 
