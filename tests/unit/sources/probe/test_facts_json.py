@@ -42,19 +42,22 @@ def through_json(document):
 
 
 def test_a_measurement_converted_to_json_and_back_is_unchanged():
+    """The probe sends its measurements of disks and file systems as JSON, and the agent reads them without a change."""
     assert measured_of(through_json(measured_object(MEASURED))) == MEASURED
 
 
-def test_libvirt_answers_are_returned_in_the_order_of_the_queries():
+def test_libvirt_answers_come_in_the_order_of_the_queries():
     document = through_json(answers_object("kvm", ANSWERS))
     assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
 
 
-def test_the_probe_result_leaves_out_libvirt_queries_that_were_not_answered():
+def test_unanswered_libvirt_queries_are_left_out():
+    """The agent asks two libvirt queries through the probe and gets only the one answer that the probe has."""
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
 def test_libvirt_data_for_the_wrong_virt_type_are_rejected():
+    """The agent rejects libvirt data from a probe with another virt_type than its own."""
     with pytest.raises(BadMessage, match="the probe's configuration has virt_type 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 
@@ -73,6 +76,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("breaks", BROKEN.values(), ids=BROKEN)
 def test_probe_json_with_an_unexpected_structure_is_rejected(breaks):
+    """The agent rejects JSON from the probe with a missing or unknown key or with a value of the wrong type."""
     document = copy.deepcopy(through_json(measured_object(MEASURED)))
     breaks(document)
     with pytest.raises(BadMessage):

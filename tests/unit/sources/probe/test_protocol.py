@@ -38,19 +38,22 @@ SECONDS = st.floats(min_value=0, max_value=LONGEST_DEADLINE_S, exclude_min=True)
 
 
 @given(st.builds(Request, verb=st.sampled_from(Verb), deadline_s=SECONDS))
-def test_encoding_and_decoding_a_probe_request_returns_the_same_request(request_sent: Request) -> None:
+def test_a_probe_request_survives_encoding_and_decoding(request_sent: Request) -> None:
+    """Any request of the agent to stocktake-probe is equal after it was encoded and decoded."""
     assert parse_request(request_line(request_sent)) == request_sent
 
 
 @given(ANSWERS)
-def test_encoding_and_decoding_a_probe_answer_returns_the_same_answer(answer: Answer) -> None:
+def test_a_probe_answer_survives_encoding_and_decoding(answer: Answer) -> None:
+    """Any answer of stocktake-probe is encoded as one line and is equal after it was decoded."""
     line = answer_line(answer)
     assert (line.count(b"\n"), line[-1:]) == (1, b"\n")
     assert parse_answer(line) == answer
 
 
 @given(st.binary() | st.binary().map(lambda raw: raw + b"\n") | JSON.map(lambda doc: json.dumps(doc).encode() + b"\n"))
-def test_random_bytes_as_a_request_are_rejected_with_badmessage(line: bytes) -> None:
+def test_random_bytes_are_rejected_as_a_probe_request(line: bytes) -> None:
+    """Random bytes or JSON as a request to stocktake-probe raise BadMessage and no other error."""
     with pytest.raises(BadMessage):
         parse_request(line)
 
@@ -59,7 +62,8 @@ KINDS = st.dictionaries(st.sampled_from([kind.value for kind in Kind]), JSON, ma
 
 
 @given(st.binary() | (JSON | KINDS).map(lambda doc: json.dumps(doc).encode() + b"\n"))
-def test_random_answer_bytes_are_either_decoded_or_rejected_as_bad_message(line: bytes) -> None:
+def test_random_probe_answers_are_decoded_or_rejected(line: bytes) -> None:
+    """Random bytes as an answer of stocktake-probe are decoded or raise BadMessage. They cause no other error."""
     try:
         answer = parse_answer(line)
     except BadMessage:
@@ -88,7 +92,8 @@ def test_random_answer_bytes_are_either_decoded_or_rejected_as_bad_message(line:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_error_for_an_invalid_request_line_says_why_the_line_is_rejected(line: bytes, why: str) -> None:
+def test_the_error_for_an_invalid_probe_request_says_why(line: bytes, why: str) -> None:
+    """If a request to stocktake-probe is invalid, the error says why, for example that the verb is unknown."""
     with pytest.raises(BadMessage, match=why):
         parse_request(line)
 
@@ -110,12 +115,14 @@ def test_the_error_for_an_invalid_request_line_says_why_the_line_is_rejected(lin
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_the_error_for_an_invalid_answer_line_says_why_the_line_is_rejected(line: bytes, why: str) -> None:
+def test_the_error_for_an_invalid_probe_answer_says_why(line: bytes, why: str) -> None:
+    """If an answer of stocktake-probe is invalid, the error says why, for example that the answer is not JSON."""
     with pytest.raises(BadMessage, match=why):
         parse_answer(line)
 
 
-def test_an_answer_of_more_than_16_mib_is_neither_sent_nor_accepted() -> None:
+def test_a_probe_answer_above_16_mib_is_rejected() -> None:
+    """The probe refuses to send an answer of more than 16 MiB, and the agent refuses to read one."""
     content = {"stdout": "x" * MOST_ANSWER_BYTES, "stderr": "", "returncode": 0}
     with pytest.raises(BadMessage, match="longer than 16 MiB"):
         answer_line(Answer(kind=Kind.COMPLETED, content=content))

@@ -27,11 +27,13 @@ GIB = 1 << 30
     ],
     ids=["Luminous", "Nautilus", "Reef"],
 )
-def test_captured_ceph_df_output_of_three_ceph_releases_is_parsed(report, pool):
+def test_ceph_df_output_of_three_releases_is_parsed(report, pool):
+    """The agent reads a pool's sizes from recorded output of `ceph df` of Luminous, Nautilus and Reef."""
     assert parse_pool(report, "vms") == pool
 
 
 def test_the_error_for_a_missing_pool_lists_the_existing_pools():
+    """If the Ceph cluster has no pool of the configured name, the error lists the pools that exist."""
     with pytest.raises(SourceInconsistent, match=r"pool gone is not among the cluster's pools \(\.mgr, vms\)"):
         parse_pool(REEF, "gone")
 
@@ -69,7 +71,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("text", "said"), BROKEN.values(), ids=BROKEN.keys())
-def test_the_error_for_an_invalid_ceph_report_names_the_invalid_part(text, said):
+def test_the_error_for_an_invalid_ceph_report_says_why(text, said):
+    """If the output of `ceph df` is invalid, the error says which part is missing or wrong."""
     with pytest.raises(SourceInconsistent, match=said):
         parse_pool(text, "p")
 
@@ -85,6 +88,7 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_random_json_never_causes_an_unexpected_error_of_the_ceph_parser(document):
+def test_random_json_from_ceph_is_parsed_or_rejected(document):
+    """Random JSON as the output of `ceph df` is parsed or raises SourceInconsistent. It causes no other error."""
     with contextlib.suppress(SourceInconsistent):
         parse_pool(json.dumps(document), "p")

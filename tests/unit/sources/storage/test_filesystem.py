@@ -19,7 +19,7 @@ def reader():
     thread.stop()
 
 
-def test_the_reported_file_system_size_equals_the_size_that_df_prints(tmp_path, reader):
+def test_the_file_system_size_equals_the_size_from_df(tmp_path, reader):
     facts = FileSystems([str(tmp_path)], reader).read(Deadline.after(5))
     answer = subprocess.run(
         ["df", "-B1", "--output=size", str(tmp_path)], capture_output=True, text=True, check=True, env=os.environ
@@ -29,20 +29,22 @@ def test_the_reported_file_system_size_equals_the_size_that_df_prints(tmp_path, 
     assert 0 <= one.available_bytes <= one.free_bytes <= one.size_bytes
 
 
-def test_the_file_systems_are_sorted_by_path_and_each_path_is_listed_once(tmp_path, reader):
+def test_each_file_system_path_is_listed_once(tmp_path, reader):
+    """The agent lists the file systems sorted by path, each path once, even if a path is configured twice."""
     (tmp_path / "b").mkdir()
     paths = [str(tmp_path / "b"), str(tmp_path), str(tmp_path / "b")]
     facts = FileSystems(paths, reader).read(Deadline.after(5))
     assert [one.path for one in facts.filesystems] == [str(tmp_path), str(tmp_path / "b")]
 
 
-def test_a_path_that_does_not_exist_is_named_in_the_error(tmp_path, reader):
+def test_the_error_for_a_missing_path_contains_the_path(tmp_path, reader):
     source = FileSystems([str(tmp_path), str(tmp_path / "gone")], reader)
     with pytest.raises(SourceUnavailable, match=r"gone: No such file or directory"):
         source.read(Deadline.after(5))
 
 
-def test_a_read_error_names_the_path_if_the_reader_thread_is_blocked(tmp_path, reader):
+def test_a_blocked_file_system_read_shows_its_path(tmp_path, reader):
+    """If the thread that reads file systems is blocked, the error contains the path that could not be read."""
     gate = threading.Event()
     with pytest.raises(SourceUnavailable):
         reader.call(gate.wait, Deadline.after(0.01))

@@ -47,7 +47,8 @@ def volumes_of(name: str) -> dict[str, Volume]:
     return {volume.path: volume for volume in parse_storage(recorded(f"{name}.lvs.json"), groups).volumes}
 
 
-def test_volume_groups_in_captured_lvm_output_are_parsed() -> None:
+def test_volume_groups_in_lvm_output_are_parsed() -> None:
+    """The agent reads names, sizes, free bytes and extent sizes of two volume groups from recorded output of LVM."""
     groups = parse_groups(recorded("two_groups.vgs.json"))
     assert [(g.name, g.size_bytes, g.free_bytes, g.extent_bytes, g.missing_pvs) for g in groups] == [
         ("vg0", 63 * EXTENT, 59 * EXTENT, EXTENT, 0),
@@ -56,7 +57,8 @@ def test_volume_groups_in_captured_lvm_output_are_parsed() -> None:
     assert all(len(group.uuid) == 38 for group in groups)
 
 
-def test_logical_volumes_in_captured_lvm_output_are_parsed() -> None:
+def test_logical_volumes_in_lvm_output_are_parsed() -> None:
+    """The agent reads paths, sizes and tags of logical volumes from recorded output of LVM."""
     volumes = volumes_of("two_groups")
     assert list(volumes) == ["vg0/here", "vg1/lost"]
     lost = volumes["vg1/lost"]
@@ -97,7 +99,8 @@ KINDS = {
 }
 
 
-def test_each_lvm_extent_is_counted_only_once_in_the_volume_that_occupies_it() -> None:
+def test_each_lvm_extent_is_counted_only_once() -> None:
+    """The agent counts each LVM extent for one volume only, also with RAID, caches, snapshots and thin pools."""
     volumes = volumes_of("every_kind").values()
     assert {v.name: (v.extent_bytes // EXTENT, v.pool, v.origin, v.parent) for v in volumes} == KINDS
     types = {v.name: v.segment_type for v in volumes}
@@ -105,7 +108,11 @@ def test_each_lvm_extent_is_counted_only_once_in_the_volume_that_occupies_it() -
     assert {v.name for v in volumes if v.hidden} == {name for name, (_, _, _, parent) in KINDS.items() if parent}
 
 
-def test_integrity_metadata_has_the_raid_image_as_its_parent() -> None:
+def test_integrity_metadata_belongs_to_the_raid_image() -> None:
+    """LVM stores integrity metadata in hidden volumes.
+
+    The agent reads the RAID image as the parent of these volumes.
+    """
     image = {"lv_role": "private,raid,image", "lv_parent": "lv", "segtype": "integrity"}
     rows = (
         volume_row(segtype="raid1", seg_le_ranges="[lv_rimage_0]:0-0"),
@@ -124,7 +131,8 @@ def test_integrity_metadata_has_the_raid_image_as_its_parent() -> None:
     }
 
 
-def test_a_snapshot_of_a_cached_volume_has_an_origin_but_no_parent_volume() -> None:
+def test_a_snapshot_of_a_cached_volume_has_no_parent() -> None:
+    """A thin snapshot of a cached LVM volume has the cached volume's data as its origin and has no parent volume."""
     rows = (
         volume_row(lv_name="z", segtype="cache", seg_le_ranges="[z_corig]:0-2", origin="[z_corig]", pool_lv="[fast]"),
         volume_row(lv_name="[z_corig]", segtype="thin", seg_le_ranges="", pool_lv="tpool"),
@@ -145,7 +153,8 @@ def thin_report(pool: dict[str, object], *thin: dict[str, object]) -> str:
     return report("lv", *(volume_row(**inside, **row) for row in thin), volume_row(**known))
 
 
-def test_a_thin_pool_is_parsed_with_its_fill_percentages_and_mapped_bytes() -> None:
+def test_a_thin_pool_is_read_with_its_fill_percentages() -> None:
+    """The agent reads how full an LVM thin pool is and how many bytes each active thin volume occupies in it."""
     text = thin_report(
         {"data_percent": "95.31", "metadata_percent": "11.23"},
         {"lv_name": "b", "data_percent": "50.00"},
@@ -165,14 +174,16 @@ def test_a_thin_pool_is_parsed_with_its_fill_percentages_and_mapped_bytes() -> N
     )
 
 
-def test_the_fill_percentage_of_a_thin_pool_is_none_if_lvm_reports_no_value() -> None:
+def test_a_thin_pool_fill_is_none_without_a_value() -> None:
+    """The fill percentages of a thin pool are None if LVM reports no value for them."""
     pools = parse_storage(recorded("every_kind.lvs.json"), parse_groups(recorded("every_kind.vgs.json"))).thin_pools
     (pool,) = pools
     assert (pool.path, pool.size_bytes, pool.metadata_bytes) == ("vg0/tpool", 50 * EXTENT, EXTENT)
     assert (pool.data_percent, pool.metadata_percent, pool.mapped) == (None, None, ())
 
 
-def test_parsing_an_identical_report_again_returns_the_cached_result() -> None:
+def test_an_unchanged_lvm_report_is_not_parsed_again() -> None:
+    """The agent returns its cached result if LVM prints exactly the same report again."""
     groups = parse_groups(recorded("every_kind.vgs.json"))
     text = recorded("every_kind.lvs.json")
     assert parse_storage(text, groups) is parse_storage(
@@ -182,6 +193,7 @@ def test_parsing_an_identical_report_again_returns_the_cached_result() -> None:
 
 
 def test_extents_on_a_missing_physical_volume_are_counted() -> None:
+    """The agent counts the extents of an LVM volume even if the physical volume under it is missing."""
     (group,) = parse_groups(recorded("missing_disk.vgs.json"))
     assert group.missing_pvs == 1
     assert {v.path: v.extent_bytes // EXTENT for v in volumes_of("missing_disk").values()} == {
@@ -190,16 +202,18 @@ def test_extents_on_a_missing_physical_volume_are_counted() -> None:
     }
 
 
-def test_an_lvm_report_without_volume_groups_yields_no_groups() -> None:
+def test_an_lvm_report_without_volume_groups_is_accepted() -> None:
     assert parse_groups(recorded("no_devices.vgs.json")) == ()
 
 
-def test_logical_volumes_of_volume_groups_that_are_not_selected_are_ignored() -> None:
+def test_volumes_of_unselected_groups_are_ignored() -> None:
+    """The agent ignores logical volumes of volume groups that are not selected, even if their values are invalid."""
     text = report("lv", volume_row(), volume_row(vg_name="other", lv_size="none of our business"))
     assert [volume.path for volume in parse_storage(text, (GROUP,)).volumes] == ["vg0/lv"]
 
 
-def test_a_report_with_its_rows_reversed_returns_the_same_volumes() -> None:
+def test_a_reversed_lvm_report_gives_the_same_volumes() -> None:
+    """The agent reads the same logical volumes if LVM prints its rows in reverse order."""
     document = json.loads(recorded("every_kind.lvs.json"))
     document["report"][0]["lv"].reverse()
     groups = parse_groups(recorded("every_kind.vgs.json"))
@@ -207,12 +221,14 @@ def test_a_report_with_its_rows_reversed_returns_the_same_volumes() -> None:
     assert turned == volumes_of("every_kind")
 
 
-def test_lvm_reports_are_rejected_if_volume_sizes_contradict_the_group_size() -> None:
+def test_contradictory_lvm_reports_are_rejected() -> None:
+    """The agent rejects LVM's reports if volumes plus free space do not equal the size of their volume group."""
     with pytest.raises(ReportsDiffer, match=r"'vg0': its volumes take 0 bytes and 29360128 are free"):
         parse_storage(report("lv"), (GROUP,))
 
 
-def test_two_volume_groups_of_one_name_are_an_error_if_the_name_is_configured() -> None:
+def test_two_configured_groups_of_one_name_are_an_error() -> None:
+    """Two LVM volume groups of the same name raise an error only if that name is configured for the agent."""
     twins = parse_groups(report("vg", group_row(vg_uuid="a"), group_row(vg_uuid="b"), group_row(vg_name="vg1")))
     assert [group.name for group in select(twins, ("vg1", "absent"))] == ["vg1"]
     with pytest.raises(SourceInconsistent, match="two volume groups are named 'vg0'"):
@@ -238,7 +254,8 @@ def test_two_volume_groups_of_one_name_are_an_error_if_the_name_is_configured() 
         (report("vg", group_row(vg_extent_size="0")), "extents of 0 bytes"),
     ],
 )
-def test_the_error_for_an_invalid_volume_group_report_names_the_invalid_item(text: str, item: str) -> None:
+def test_the_error_for_invalid_volume_groups_says_why(text: str, item: str) -> None:
+    """If LVM's report of volume groups is invalid, the error contains the item that is missing or wrong."""
     with pytest.raises(SourceInconsistent) as caught:
         parse_groups(text)
     assert item in str(caught.value)
@@ -260,9 +277,8 @@ def test_the_error_for_an_invalid_volume_group_report_names_the_invalid_item(tex
         ({"segtype": "thin-pool", "lv_metadata_size": ""}, "lv_metadata_size of 'vg0/lv' is ''"),
     ],
 )
-def test_the_error_for_an_invalid_report_of_volumes_names_the_invalid_item(
-    changes: dict[str, object], item: str
-) -> None:
+def test_the_error_for_invalid_volumes_says_why(changes: dict[str, object], item: str) -> None:
+    """If LVM's report of logical volumes is invalid, the error contains the column and the value that is wrong."""
     with pytest.raises(SourceInconsistent) as caught:
         parse_storage(report("lv", volume_row(**changes)), (GROUP,))
     assert item in str(caught.value)
@@ -279,7 +295,8 @@ odd_rows = st.lists(
 
 
 @given(st.one_of(st.text(), st.recursive(odd, lambda inner: st.lists(inner, max_size=3)).map(json.dumps)))
-def test_random_text_from_lvm_is_either_read_or_reported_as_inconsistent(text: str) -> None:
+def test_random_text_from_lvm_is_parsed_or_rejected(text: str) -> None:
+    """Random text or JSON from LVM is parsed or raises SourceInconsistent. It causes no other error."""
     for parse in (parse_groups, lambda found: parse_storage(found, (GROUP,))):
         try:
             parse(text)
@@ -288,9 +305,10 @@ def test_random_text_from_lvm_is_either_read_or_reported_as_inconsistent(text: s
 
 
 @given(odd_rows, odd_rows)
-def test_random_rows_in_an_lvm_report_are_parsed_or_raise_source_inconsistent(
+def test_random_lvm_rows_are_parsed_or_rejected(
     groups: list[dict[str, object]], volumes: list[dict[str, object]]
 ) -> None:
+    """Random rows in LVM's reports are parsed or raise SourceInconsistent. They cause no other error."""
     complete = [{**group_row(), **row} for row in groups], [{**volume_row(), **row} for row in volumes]
     for vg_rows, lv_rows in ((groups, volumes), complete):
         try:
@@ -301,7 +319,8 @@ def test_random_rows_in_an_lvm_report_are_parsed_or_raise_source_inconsistent(
 
 
 @given(st.permutations(json.loads(recorded("every_kind.lvs.json"))["report"][0]["lv"]))
-def test_the_same_volumes_are_returned_for_any_order_of_the_rows(rows: list[dict[str, object]]) -> None:
+def test_the_order_of_lvm_rows_does_not_matter(rows: list[dict[str, object]]) -> None:
+    """The agent reads the same logical volumes in whatever order LVM prints its rows."""
     groups = parse_groups(recorded("every_kind.vgs.json"))
     volumes = parse_storage(report("lv", *rows), groups).volumes
     assert {volume.path: volume for volume in volumes} == volumes_of("every_kind")
