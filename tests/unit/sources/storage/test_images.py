@@ -71,8 +71,8 @@ def read(source, *disks):
     return source.read(frozenset(disks), Deadline.after(5))
 
 
-def test_guest_disks_and_the_folder_that_stores_them_are_measured(source, place):
-    """It also reads the size of the file system that contains the image store."""
+def test_guest_disks_and_their_folder_are_measured(source, place):
+    """The agent measures the guests' disks, the files in nova's instances folder and the image cache."""
     facts = read(source, raw(place / UUID / "disk"), GuestFile(path=str(place / "gone"), format="qcow2"))
     gone, disk = sorted(facts.disk_files, key=lambda file: file.path != str(place / "gone"))
     assert (gone.virtual_bytes, gone.problem) == (None, "ENOENT: No such file or directory")
@@ -90,14 +90,16 @@ def test_guest_disks_and_the_folder_that_stores_them_are_measured(source, place)
     }
 
 
-def test_guest_disks_are_read_even_if_the_instances_folder_is_missing(tmp_path, reader):
+def test_guest_disks_are_read_without_an_instances_folder(tmp_path, reader):
+    """The agent reads a guest's disk elsewhere, even if nova's instances folder does not exist."""
     (tmp_path / "disk").write_bytes(b"x")
     facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
     assert (facts.image_stores, facts.unread) == ((), ())
     assert facts.disk_files[0].virtual_bytes == 1
 
 
-def test_image_sizes_are_cached_until_they_reach_the_maximum_age(source, place, clock):
+def test_disk_sizes_are_cached_until_a_maximum_age(source, place, clock):
+    """The agent returns the measured disk sizes again until they reach a maximum age, and then measures anew."""
     first = read(source, raw(place / UUID / "disk"))
     (place / UUID / "disk").write_bytes(b"x" * 90000)
     clock.now += MAX_AGE_S - 1
@@ -131,15 +133,16 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_images_are_read_again_after_their_folder_or_the_disk_list_changed(source, place, reason):
-    """So does a call of `forget`."""
+def test_disks_are_measured_again_after_a_change(source, place, reason):
+    """The agent measures again after `forget`, or if the disk list, a folder or the image cache changed."""
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
     assert reason(source, place) is not first
 
 
-def test_a_disk_that_could_not_be_read_is_tried_again_at_every_read(source, place):
+def test_a_missing_disk_is_tried_again_at_every_read(source, place):
+    """The agent tries again at every read to measure a disk that was missing, and finds it once it exists."""
     late = raw(place / UUID / "late")
     first = read(source, late)
     assert first.disk_files[0].problem == "ENOENT: No such file or directory"
@@ -148,7 +151,8 @@ def test_a_disk_that_could_not_be_read_is_tried_again_at_every_read(source, plac
     assert read(source, late).disk_files[0].virtual_bytes == 3
 
 
-def test_a_hanging_stat_of_a_disk_file_raises_a_timeout_error_with_the_path(source, place, reader, monkeypatch):
+def test_a_hanging_disk_file_ends_the_read_at_the_deadline(source, place, reader, monkeypatch):
+    """If a disk file does not answer, as on a dead NFS server, the read fails at the deadline with the file's path."""
     # No network file system hangs on demand here, so stat of one path blocks, as it would on a dead NFS server.
     gate, entered = threading.Event(), threading.Event()
     hung, real = str(place / "hung"), os.stat
@@ -192,7 +196,8 @@ def is_read(source):
         return None
 
 
-def test_a_measurement_that_misses_its_deadline_serves_the_next_read(source, place, monkeypatch):
+def test_a_late_measurement_serves_the_next_read(source, place, monkeypatch):
+    """A measurement of disks that misses its deadline goes on, and a later read returns its result."""
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -202,7 +207,8 @@ def test_a_measurement_that_misses_its_deadline_serves_the_next_read(source, pla
     assert len(begun) == 1
 
 
-def test_the_cache_age_of_a_measurement_begins_at_the_end_of_the_measurement(source, clock, monkeypatch):
+def test_the_age_of_a_measurement_begins_at_its_end(source, clock, monkeypatch):
+    """The agent returns a very slow measurement of disks once more, because its age begins at its end."""
     gate, begun = slow_walk(monkeypatch)
     gate.set()
     real = image_meter.measure
@@ -213,7 +219,8 @@ def test_the_cache_age_of_a_measurement_begins_at_the_end_of_the_measurement(sou
     assert len(begun) == 1
 
 
-def test_a_running_measurement_of_image_sizes_can_be_discarded(source, monkeypatch):
+def test_a_running_measurement_of_disks_can_be_discarded(source, monkeypatch):
+    """After `forget` the agent discards the measurement that is still running and measures the disks again."""
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -256,7 +263,8 @@ def ring(path):
     ],
 )
 @pytest.mark.parametrize("form", ["raw", "qcow2"])
-def test_a_disk_that_is_not_a_regular_file_is_listed_with_an_error_text(source, tmp_path, make, problem, form):
+def test_a_disk_must_be_a_regular_file(source, tmp_path, make, problem, form):
+    """A disk path that is a FIFO, folder, device or broken link is listed with an error text and without a size."""
     make(tmp_path / "odd")
     (file,) = read(source, GuestFile(path=str(tmp_path / "odd"), format=form)).disk_files
     assert (file.virtual_bytes, file.allocated_bytes, file.problem) == (None, None, problem)
@@ -272,7 +280,8 @@ KERNEL_FILES = {
 
 
 @pytest.mark.parametrize(("path", "kind"), [pair for pair in KERNEL_FILES.items() if os.path.exists(pair[0])])
-def test_a_disk_path_in_proc_or_sysfs_is_reported_without_opening_the_file(source, monkeypatch, path, kind):
+def test_a_disk_path_in_proc_or_sysfs_is_not_opened(source, monkeypatch, path, kind):
+    """A guest's disk path may refer to a kernel file below /proc or /sys. The agent reports it and does not open it."""
     opened, real = [], os.open
     monkeypatch.setattr(disk_files.os, "open", lambda name, *args: (opened.append(name), real(name, *args))[1])
     (file,) = read(source, GuestFile(path=path, format="qcow2")).disk_files
@@ -281,15 +290,15 @@ def test_a_disk_path_in_proc_or_sysfs_is_reported_without_opening_the_file(sourc
 
 
 def test_a_file_of_size_zero_is_not_opened(source, tmp_path, monkeypatch):
-    """Files of /proc have size 0; a new kernel may have such files on another file system."""
+    """The agent does not open a disk file of size 0, because some kernel files have that size."""
     (tmp_path / "empty").touch()
     monkeypatch.setattr(disk_files.os, "open", None)
     (file,) = read(source, GuestFile(path=str(tmp_path / "empty"), format="qcow2")).disk_files
     assert file.problem == "not a qcow2 image: the first bytes are not those of a qcow2 header"
 
 
-def test_control_characters_in_a_qcow2_data_file_name_are_escaped_in_the_error(source, tmp_path):
-    """docs/interop/qcow2.txt: incompatible feature 2 is an external data file, extension 0x44415441 has its name."""
+def test_a_control_character_in_a_data_file_name_is_escaped(source, tmp_path):
+    """If a qcow2 image refers to a missing data file, the error shows its name with control characters escaped."""
     name, head = b"\xff\x1b[31mgone", bytearray(512)
     for offset, size, number in ((0, 4, 0x514649FB), (4, 4, 3), (24, 8, 1 << 30), (72, 8, 4), (100, 4, 104)):
         head[offset : offset + size] = number.to_bytes(size, "big")
@@ -299,13 +308,14 @@ def test_control_characters_in_a_qcow2_data_file_name_are_escaped_in_the_error(s
     assert file.problem == rf"ENOENT: No such file or directory ({tmp_path}/\udcff\x1b[31mgone)"
 
 
-def test_a_symlink_to_a_disk_is_reported_with_the_size_of_the_disk(source, place):
+def test_a_symlink_to_a_disk_has_the_size_of_the_disk(source, place):
     (place / "link").symlink_to(place / UUID / "disk")
     assert read(source, raw(place / "link")).disk_files[0].virtual_bytes == 10000
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE, errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
-def test_s89_an_os_error_on_a_disk_is_reported_only_for_this_disk(source, place, monkeypatch, number):
+def test_s89_an_error_on_one_disk_spares_the_other_disks(source, place, monkeypatch, number):
+    """If the operating system returns an error for one disk, the agent reports it and still reads the other disk."""
     real, bad = os.stat, str(place / "bad")
 
     def stat(path, **kwargs):
@@ -335,7 +345,8 @@ def all_bytes(place):
     return sum(map(blocks, (place, *place.rglob("*"))))
 
 
-def test_each_byte_in_the_instances_folder_is_counted_for_exactly_one_path(place):
+def test_each_byte_in_the_instances_folder_is_counted_once(place):
+    """The agent counts each byte below nova's instances folder for exactly one path."""
     (place / "snapshots" / "a" / "b").mkdir(parents=True)
     (place / "snapshots" / "a" / "b" / "file").write_bytes(b"x" * 30000)
     (place / f"{UUID}_resize").mkdir()
@@ -347,7 +358,8 @@ def test_each_byte_in_the_instances_folder_is_counted_for_exactly_one_path(place
     }
 
 
-def test_a_disk_is_measured_if_its_folder_name_has_a_suffix_after_the_uuid(place):
+def test_a_disk_in_a_folder_with_a_suffix_is_counted_alone(place):
+    """A disk in a folder like UUID_foo is counted on its own. A disk in the folder UUID is part of that folder."""
     folder = place / f"{UUID}_foo"
     folder.mkdir()
     (folder / "disk").write_bytes(b"x" * 40000)
@@ -358,18 +370,21 @@ def test_a_disk_is_measured_if_its_folder_name_has_a_suffix_after_the_uuid(place
     assert str(inside) not in found
 
 
-def test_a_file_with_several_hard_links_is_counted_once_at_the_first_path(place):
+def test_a_file_with_two_hard_links_is_counted_once(place):
+    """A file with two hard links in nova's instances folder is counted once."""
     before = walked(place)
     os.link(place / "_base" / "89abcdef", place / "locks" / "again")
     assert walked(place) == before
 
 
 def test_the_folder_walk_does_not_follow_symlinks(place):
+    """The agent does not follow a symbolic link while it measures nova's instances folder."""
     (place / "all").symlink_to(place)
     assert walked(place)[str(place / "all")] == blocks(place / "all")
 
 
-def test_a_guest_disk_outside_the_instance_folders_is_counted_separately(place):
+def test_a_disk_outside_instance_folders_is_counted_alone(place):
+    """A guest's disk in a folder without an instance's UUID is counted on its own, not as part of that folder."""
     deep = place / "by-hand" / "a" / "b"
     deep.mkdir(parents=True)
     (deep / "disk").write_bytes(b"x" * 60000)
@@ -380,26 +395,29 @@ def test_a_guest_disk_outside_the_instance_folders_is_counted_separately(place):
     assert sum(found.values()) == all_bytes(place)
 
 
-def test_the_folder_walk_stops_after_the_maximum_number_of_entries(place, monkeypatch):
+def test_the_folder_walk_stops_at_its_maximum_of_entries(place, monkeypatch):
+    """The agent measures nova's instances folder only up to a maximum number of entries."""
     monkeypatch.setattr(image_walk, "MAX_ENTRIES", 10)
     for number in range(100):
         (place / f"many-{number}").touch()
     assert len(walked(place)) == 11  # the folder itself
 
 
-def test_the_folder_walk_does_not_enter_folders_below_the_maximum_depth(place):
+def test_the_folder_walk_stops_at_its_maximum_depth(place):
+    """The agent does not count a file that lies 40 folders deep in nova's instances folder."""
     deep = place.joinpath(*("d" for _ in range(40)))
     deep.mkdir(parents=True)
     (deep / "far").write_bytes(b"x" * 30000)
     assert sum(walked(place).values()) <= all_bytes(place) - blocks(deep / "far")
 
 
-def test_a_path_that_is_not_utf_8_is_escaped_by_the_folder_walk(place):
+def test_a_path_that_is_not_utf_8_is_escaped(place):
     os.mkdir(os.fsencode(place) + b"/\xff\xfe")
     assert f"{place}/\\xff\\xfe" in walked(place)
 
 
-def test_the_size_of_an_unreadable_folder_does_not_include_the_files_in_it(place, monkeypatch):
+def test_an_unreadable_folder_is_counted_without_its_files(place, monkeypatch):
+    """If the agent may not list an instance's folder, it counts only the folder itself, not the files in it."""
     real = os.scandir
 
     def scandir(path):
@@ -411,13 +429,15 @@ def test_the_size_of_an_unreadable_folder_does_not_include_the_files_in_it(place
     assert walked(place)[str(place / UUID)] == blocks(place / UUID)
 
 
-def test_the_image_cache_size_excludes_files_in_subfolders_of_the_cache(place):
+def test_the_image_cache_size_excludes_its_subfolders(place):
+    """The size of nova's image cache (_base) does not include files in its subfolders."""
     (place / "_base" / "folder").mkdir()
     (place / "_base" / "folder" / "file").write_bytes(b"x" * 9000)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef")
 
 
-def test_an_image_that_vanishes_is_left_out_of_the_image_cache_size(place, monkeypatch):
+def test_a_vanished_image_is_left_out_of_the_cache_size(place, monkeypatch):
+    """An image may vanish from nova's image cache during the measurement. The agent then counts the other images."""
     listed = [*os.listdir(place / "_base"), "gone"]
     monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
@@ -440,9 +460,8 @@ def refusing(monkeypatch, call, refused, number):
 
 @pytest.mark.parametrize("number", REFUSALS)
 @pytest.mark.parametrize(("call", "of"), [("listdir", "_base"), ("stat", "_base"), ("stat", "_base/89abcdef")])
-def test_the_image_cache_size_is_unknown_until_the_cache_can_be_read_again(
-    source, place, monkeypatch, number, call, of
-):
+def test_an_unreadable_image_cache_has_an_unknown_size(source, place, monkeypatch, number, call, of):
+    """If nova's image cache cannot be read, its size is unknown. The next read measures the cache again."""
     with monkeypatch.context() as patched:
         refusing(patched, call, place / of, number)
         facts = read(source, raw(place / UUID / "disk"))
@@ -454,19 +473,22 @@ def test_the_image_cache_size_is_unknown_until_the_cache_can_be_read_again(
 
 
 @pytest.mark.parametrize("number", REFUSALS)
-def test_guest_disks_are_still_read_if_their_folder_cannot_be_listed(source, place, monkeypatch, number):
+def test_guest_disks_are_read_if_their_folder_cannot_be_listed(source, place, monkeypatch, number):
+    """If nova's instances folder cannot be listed, the agent still measures the disks of the guests in it."""
     refusing(monkeypatch, "scandir", place, number)
     facts = read(source, raw(place / UUID / "disk"))
     assert facts.unread == ((str(place), f"{errno.errorcode[number]}: {os.strerror(number)}"),)
     assert (facts.image_stores, facts.disk_files[0].virtual_bytes) == ((), 10000)
 
 
-def test_a_missing_image_cache_or_one_on_another_file_system_counts_0_bytes(place):
+def test_an_image_cache_on_another_file_system_counts_as_zero(place):
+    """An image cache that is missing or lies on another file system counts 0 bytes."""
     assert cache_bytes(str(place), str(place / "none")) == 0
     assert cache_bytes(str(place), "/proc") == 0
 
 
-def test_the_instances_folder_is_shared_if_its_nova_file_lists_several_hosts(place):
+def test_several_hosts_in_compute_nodes_show_shared_storage(place):
+    """Nova's file compute_nodes lists the hosts that use the instances folder. With two hosts, the folder is shared."""
     (place / "compute_nodes").write_text(json.dumps({"cmp1": time.time()}))
     assert shared_because(str(place)) == ""
     (place / "compute_nodes").write_text(json.dumps({"cmp2": time.time(), "cmp1": time.time() - 3600}))
@@ -476,12 +498,14 @@ def test_the_instances_folder_is_shared_if_its_nova_file_lists_several_hosts(pla
 @pytest.mark.parametrize(
     "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
 )
-def test_an_invalid_or_old_compute_nodes_file_yields_no_hosts(place, written):
+def test_an_invalid_compute_nodes_file_gives_no_hosts(place, written):
+    """The agent reads no hosts from nova's file compute_nodes if the file is invalid or its times are too old."""
     (place / "compute_nodes").write_text(written, encoding="latin-1")
     assert registered_hosts(str(place), 1e9) == ()
 
 
-def test_the_file_system_type_of_a_mount_is_found_by_its_device_number(tmp_path):
+def test_the_file_system_type_is_found_by_device_number(tmp_path):
+    """The agent looks up a device number in the mount table and finds its file system type, for example nfs4."""
     mounts = tmp_path / "mountinfo"
     mounts.write_text(
         "22 27 0:21 / /proc rw - proc proc rw\n"
@@ -493,5 +517,5 @@ def test_the_file_system_type_of_a_mount_is_found_by_its_device_number(tmp_path)
     assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
 
 
-def test_the_file_system_type_of_the_real_proc_mount_is_proc():
+def test_the_file_system_type_of_proc_is_proc():
     assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"

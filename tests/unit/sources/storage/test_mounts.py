@@ -26,7 +26,8 @@ def mounts() -> Iterator[Mounts]:
 
 
 @needs_mounts
-def test_the_mount_of_a_folder_is_found_at_the_folder_itself_or_above_it(tmp_path: Path, mounts: Mounts):
+def test_the_mount_of_a_folder_may_lie_above_it(tmp_path: Path, mounts: Mounts):
+    """The agent finds the mount of a folder at the folder itself or, after an unmount, at a folder above it."""
     place = tmp_path / "a folder\twith \\ in its name"
     mounts.tmpfs(place, 3)
     seen = measure_identified(str(place))
@@ -42,7 +43,8 @@ def test_the_mount_of_a_folder_is_found_at_the_folder_itself_or_above_it(tmp_pat
 
 
 @needs_mounts
-def test_the_newer_of_two_file_systems_mounted_on_one_folder_is_measured(tmp_path: Path, mounts: Mounts):
+def test_the_newer_of_two_mounts_on_a_folder_is_measured(tmp_path: Path, mounts: Mounts):
+    """If two file systems are mounted on one folder, the agent measures the one that was mounted last."""
     mounts.tmpfs(tmp_path / "m", 3)
     mounts.tmpfs(tmp_path / "m", 5)
     assert measure_identified(str(tmp_path / "m")).size_bytes == 5 << 30
@@ -53,7 +55,8 @@ def test_the_newer_of_two_file_systems_mounted_on_one_folder_is_measured(tmp_pat
 
 
 @needs_mounts
-def test_a_bind_mount_or_symlink_has_the_file_system_path_of_its_source_folder(tmp_path: Path, mounts: Mounts):
+def test_a_bind_mount_is_recognised_as_its_source_folder(tmp_path: Path, mounts: Mounts):
+    """A bind mount of a folder has the same path inside the file system as the folder, and so has a symlink."""
     mounts.tmpfs(tmp_path / "srv", 3)
     (tmp_path / "srv" / "nova").mkdir()
     mounts.bind(tmp_path / "srv" / "nova", tmp_path / "instances")
@@ -74,6 +77,10 @@ def test_an_ext4_mount_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mo
 def test_the_file_system_uuid_is_read_from_udev_on_an_older_kernel(
     tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch
 ):
+    """An older kernel does not tell a file system's UUID.
+
+    The agent then reads the UUID from udev's links or data files.
+    """
     mounts.ext4(tmp_path / "m", ext4_image(tmp_path / "image", 16, UUID))
     device = run("findmnt", "-n", "-o", "SOURCE", str(tmp_path / "m")).strip()
     links = tmp_path / "by-uuid"
@@ -97,9 +104,8 @@ def test_the_file_system_uuid_is_read_from_udev_on_an_older_kernel(
     assert unknown == dataclasses.replace(identity, uuid=None)
 
 
-def test_the_file_system_size_is_measured_even_if_the_mount_table_is_empty(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_empty_mount_table_still_allows_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The agent measures the size of a file system even if the kernel's mount table is empty."""
     empty = tmp_path / "mountinfo"
     empty.write_text("")
     monkeypatch.setattr(under_test, "MOUNTS", empty)

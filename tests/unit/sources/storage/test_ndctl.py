@@ -30,7 +30,8 @@ def _read_in(path: pathlib.Path, deadline_s: float) -> StorageFacts:
     return source.read(Deadline.after(30.0))
 
 
-def test_the_pmem_reader_calls_ndctl_list_with_the_flag_uppercase_x(tmp_path):
+def test_the_pmem_reader_calls_ndctl_list(tmp_path):
+    """The agent reads the persistent-memory namespaces from the output of `ndctl list -X`."""
     (tmp_path / "report").write_text(json.dumps([DEVDAX]))
     facts = read(tmp_path, f'[ "$*" = "list -X" ] && cat {tmp_path}/report')
     assert facts == StorageFacts(pmem_namespaces=(EXPECTED,))
@@ -49,7 +50,8 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("body", "kind", "what"), FAILURES.values(), ids=FAILURES.keys())
-def test_each_ndctl_failure_raises_an_error_that_names_the_cause(tmp_path, body, kind, what):
+def test_each_ndctl_failure_raises_an_error_with_a_reason(tmp_path, body, kind, what):
+    """If ndctl fails or prints something that is not JSON, the error contains its exit code and stderr or the fault."""
     with pytest.raises(kind) as raised:
         read(tmp_path, body)
     assert str(raised.value).endswith(what)
@@ -67,7 +69,8 @@ def test_a_missing_ndctl_raises_source_unavailable(tmp_path):
         source.read(Deadline.after(30.0))
 
 
-def test_source_unavailable_is_raised_if_the_ndctl_file_cannot_be_executed(tmp_path):
+def test_a_broken_ndctl_program_raises_source_unavailable(tmp_path):
+    """The agent raises SourceUnavailable if the file ndctl exists and the kernel cannot execute it."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "ndctl").write_bytes(b"\x7fELF")
     (tmp_path / "bin" / "ndctl").chmod(0o755)
@@ -77,7 +80,7 @@ def test_source_unavailable_is_raised_if_the_ndctl_file_cannot_be_executed(tmp_p
 
 
 @pytest.mark.skipif(shutil.which("ndctl") is None, reason="ndctl is not installed")
-def test_every_namespace_that_the_local_ndctl_lists_is_read_as_a_dax_device():
-    """On a machine without persistent memory ndctl exits with 0 and prints nothing (measured, ndctl 76.1)."""
+def test_the_local_ndctl_lists_only_dax_devices():
+    """Each persistent-memory namespace that the machine's own ndctl lists is read with a path below /dev/dax."""
     facts = Ndctl(10.0).read(Deadline.after(30.0))
     assert all(one.device_path.startswith("/dev/dax") for one in facts.pmem_namespaces)

@@ -36,13 +36,13 @@ REPORTS = {
 
 
 @pytest.mark.parametrize(("report", "expected"), REPORTS.values(), ids=REPORTS.keys())
-def test_the_list_of_namespaces_contains_only_devdax_namespaces_with_a_name(report, expected):
-    """The list is sorted by name and device."""
+def test_only_devdax_namespaces_with_a_name_are_listed(report, expected):
+    """The agent lists the namespaces from ndctl that have mode devdax and a name. No guest can use the others."""
     assert parse_namespaces(json.dumps(report, indent=2)) == expected
 
 
 @pytest.mark.parametrize("text", ["", "\n"])
-def test_empty_output_returns_no_namespaces(text):
+def test_empty_output_of_ndctl_gives_no_namespaces(text):
     assert parse_namespaces(text) == ()
 
 
@@ -83,7 +83,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("report", "what"), BROKEN.values(), ids=BROKEN.keys())
-def test_the_error_for_invalid_output_of_ndctl_names_the_invalid_field(report, what):
+def test_the_error_for_invalid_ndctl_output_says_why(report, what):
+    """If ndctl's output is invalid, the error contains the namespace and its missing or wrong field."""
     text = report if isinstance(report, str) else json.dumps([report])
     with pytest.raises(SourceInconsistent) as raised:
         parse_namespaces(text)
@@ -103,7 +104,8 @@ JSON = st.recursive(
 
 
 @given(JSON)
-def test_random_json_from_ndctl_is_parsed_or_raises_source_inconsistent(report):
+def test_random_json_from_ndctl_is_parsed_or_rejected(report):
+    """Random JSON from ndctl is parsed or raises SourceInconsistent. It causes no other error."""
     try:
         found = parse_namespaces(json.dumps(report))
     except SourceInconsistent:
@@ -115,7 +117,8 @@ def test_random_json_from_ndctl_is_parsed_or_raises_source_inconsistent(report):
 
 
 @given(st.text(alphabet='[]{}":, name7', max_size=40))
-def test_random_text_from_ndctl_is_parsed_or_raises_source_inconsistent(text):
+def test_random_text_from_ndctl_is_parsed_or_rejected(text):
+    """Random text from ndctl is parsed or raises SourceInconsistent. It causes no other error."""
     try:
         parse_namespaces(text)
     except SourceInconsistent:

@@ -35,12 +35,17 @@ def test_the_virtual_size_is_read_from_a_qcow2_header(version, size):
     assert parse_qcow2(qcow2(version, size)) == Qcow2Header(virtual_bytes=size)
 
 
-def test_the_data_file_name_is_found_behind_other_header_extensions():
+def test_the_data_file_name_is_found_behind_other_extensions():
+    """A qcow2 header may contain several extensions.
+
+    The agent finds the external data file's name behind the others.
+    """
     extensions = extension(0xE2792ACA, b"raw") + extension(0x6803F857, b"x" * 48) + extension(DATA_FILE, b"d.raw")
     assert parse_qcow2(qcow2(incompatible=4, extensions=extensions)).data_file == "d.raw"
 
 
-def test_a_data_file_name_is_ignored_if_the_data_file_feature_bit_is_not_set():
+def test_a_data_file_name_needs_its_feature_bit():
+    """The agent ignores a data file's name in a qcow2 header if the header does not set the bit for a data file."""
     assert parse_qcow2(qcow2(extensions=extension(DATA_FILE, b"d.raw"))).data_file is None
 
 
@@ -70,14 +75,16 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("head", "said"), BROKEN.values(), ids=BROKEN.keys())
-def test_the_error_for_a_broken_qcow2_header_names_the_problem(head, said):
+def test_the_error_for_a_broken_qcow2_header_says_why(head, said):
+    """If a qcow2 header is broken, the error says why, for example that the version is unknown."""
     with pytest.raises(HeaderError, match=said):
         parse_qcow2(head)
 
 
 @given(st.binary(max_size=300), st.integers(0, 255))
 @example(b"", 4)
-def test_a_damaged_image_header_is_parsed_or_raises_headererror(noise, position):
+def test_a_damaged_image_header_is_parsed_or_rejected(noise, position):
+    """A damaged qcow2 or ploop header is parsed or raises HeaderError. It causes no other error."""
     head = bytearray(qcow2(incompatible=4, extensions=extension(DATA_FILE, b"d.raw")))
     head[position : position + len(noise)] = noise
     for parse in (parse_qcow2, parse_ploop):
@@ -85,12 +92,14 @@ def test_a_damaged_image_header_is_parsed_or_raises_headererror(noise, position)
             parse(bytes(head))
 
 
-def test_the_size_of_a_ploop_image_is_counted_in_sectors_of_512_bytes():
+def test_a_ploop_size_is_counted_in_512_byte_sectors():
+    """The agent multiplies the sector count in a ploop disk image's header by 512 bytes."""
     assert parse_ploop(ploop()) == 1 << 20
     assert parse_ploop(ploop(b"WithouFreSpacExt", 1 << 33)) == 1 << 42
 
 
 def test_the_sector_count_of_the_first_ploop_format_has_32_bits():
+    """The agent reads only 32 bits of the sector count if a ploop disk image has the first format."""
     assert parse_ploop(ploop(sectors=(7 << 32) | 2048)) == 1 << 20
 
 
@@ -103,6 +112,7 @@ def test_the_sector_count_of_the_first_ploop_format_has_32_bits():
         (ploop(b"WithouFreSpacExt", 1 << 62), "impossible disk size"),
     ],
 )
-def test_the_error_for_a_broken_ploop_header_names_the_problem(head, said):
+def test_the_error_for_a_broken_ploop_header_says_why(head, said):
+    """If a ploop disk image's header is broken, the error says why, for example that the image ends too early."""
     with pytest.raises(HeaderError, match=said):
         parse_ploop(head)
