@@ -85,7 +85,8 @@ def log() -> Log:
     return log
 
 
-def test_the_first_audit_logs_the_same_resource_views_as_nova_compute():
+def test_the_first_audit_logs_the_resource_views():
+    """The agent's first audit logs its outcome and then the resource views that nova-compute logs as well."""
     assert Log().audit(REPORT) == [
         events.OUTCOME_CHANGED,
         events.FIRST_AUDIT_DONE,
@@ -95,7 +96,8 @@ def test_the_first_audit_logs_the_same_resource_views_as_nova_compute():
     ]
 
 
-def test_the_agent_logs_resource_views_in_the_format_of_nova_compute(log):
+def test_resource_views_have_the_format_of_nova_compute(log):
+    """The agent logs the host's memory, disk and vCPUs in the same words as nova-compute."""
     texts = [line.event % line.words for line in views(SUMMARY)]
     assert texts == [
         "Hypervisor/Node resource view: name=node-1 free_ram=7000MB free_disk=90GB free_vcpus=32 pci_devices=2",
@@ -105,13 +107,15 @@ def test_the_agent_logs_resource_views_in_the_format_of_nova_compute(log):
     ]
 
 
-def test_the_usable_vcpus_line_is_omitted_if_the_host_has_no_vcpus():
+def test_the_vcpus_line_is_omitted_on_a_host_without_vcpus():
+    """The agent does not log the line "Total usable vcpus" if the host has no usable vCPUs."""
     texts = [line.event % line.words for line in views(replace(SUMMARY, free_vcpus=None, total_vcpus=0, used_vcpus=0))]
     assert [text.split(":")[0] for text in texts] == ["Hypervisor/Node resource view", "Final resource view"]
     assert "free_vcpus=unknown" in texts[0]
 
 
-def test_changed_amounts_of_free_memory_and_free_disk_alone_are_not_logged(log):
+def test_changed_free_memory_alone_is_not_logged(log):
+    """The agent logs its resource views again if the used vCPUs change, not if only free memory and disk change."""
     assert log.audit(replace(REPORT, summary=replace(SUMMARY, free_ram_mib=1, free_disk_gib=2))) == []
     assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
 
@@ -124,6 +128,7 @@ def test_an_audit_without_changes_logs_a_single_debug_line(log):
 
 
 def test_a_day_without_changes_logs_fewer_than_150_lines():
+    """If each audit of a day finds the same state, the agent logs fewer than 150 lines at level INFO or above."""
     log = Log()
     told = [
         event
@@ -134,8 +139,8 @@ def test_a_day_without_changes_logs_fewer_than_150_lines():
     assert len(told) < 150
 
 
-def test_a_finding_is_logged_whenever_its_state_or_value_changes(log):
-    """It is logged as new, confirmed, changed and gone."""
+def test_a_finding_is_logged_when_it_changes(log):
+    """The agent logs a finding when it appears, is confirmed, gets another value, and is gone."""
     changed = seen(replace(LEAK, actual="VCPU 8"), confirmed=True)
     assert log.audit(replace(REPORT, findings=(seen(),))) == [events.FINDING_APPEARED]
     assert log.audit(replace(REPORT, findings=(seen(confirmed=True),)), after_s=0.1) == [events.FINDING_CONFIRMED]
@@ -144,7 +149,8 @@ def test_a_finding_is_logged_whenever_its_state_or_value_changes(log):
     assert log.audit(REPORT) == [events.FINDING_GONE]
 
 
-def test_the_log_line_of_a_finding_has_code_and_severity_and_fix_and_facts(log):
+def test_the_log_line_of_a_finding_contains_its_fields(log):
+    """The log line of a new finding contains its finding code, severity, subject, both values and remedy."""
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=(("size_bytes", 7),))),)))
     fields = next(line.fields for line in log.last if line.event == events.FINDING_APPEARED)
     assert fields == {
@@ -156,7 +162,11 @@ def test_the_log_line_of_a_finding_has_code_and_severity_and_fix_and_facts(log):
     }  # fmt: skip
 
 
-def test_a_finding_is_not_logged_as_gone_while_its_source_cannot_be_read(log):
+def test_an_unreadable_source_does_not_end_a_finding(log):
+    """If Placement cannot be read, the agent does not log a finding about it as gone.
+
+    It does so after a later audit.
+    """
     log.audit(replace(REPORT, findings=(seen(),)))
     unknown = replace(seen(), state=FindingState.UNKNOWN, unknown_because=("placement",))
     assert events.FINDING_GONE not in log.audit(lost(replace(REPORT, findings=(unknown,)), "placement"))
@@ -165,19 +175,22 @@ def test_a_finding_is_not_logged_as_gone_while_its_source_cannot_be_read(log):
     assert events.FINDING_GONE in log.audit(REPORT)
 
 
-def test_a_finding_is_logged_as_gone_even_if_an_unrelated_source_is_lost(log):
+def test_a_finding_can_end_without_an_unrelated_source(log):
+    """The agent logs a finding as gone even if a source that has nothing to do with it cannot be read."""
     log.audit(lost(replace(REPORT, findings=(seen(),)), "libvirt"))
     assert events.FINDING_GONE in log.audit(lost(REPORT, "libvirt"))
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.UNREADABLE, Outcome.CANCELLED])
-def test_a_failed_or_cancelled_audit_does_not_log_a_finding_as_gone(log, outcome):
+def test_a_failed_audit_does_not_end_a_finding(log, outcome):
+    """The agent does not log a finding as gone after an audit that crashed, was cancelled or could read nothing."""
     log.audit(replace(REPORT, findings=(seen(),)))
     assert events.FINDING_GONE not in log.audit(replace(REPORT, outcome=outcome, sources=()))
     assert log.audit(replace(REPORT, findings=(seen(),))) in ([], [events.OUTCOME_CHANGED])
 
 
-def test_a_finding_that_keeps_changing_is_logged_less_and_less_often(log):
+def test_a_finding_that_keeps_changing_is_logged_rarely(log):
+    """If a finding's value changes in every audit of a day, the agent logs at most 60 of the changes."""
     told = sum(
         len(log.audit(replace(REPORT, summary=None, findings=(seen(replace(LEAK, actual=f"VCPU {minute}")),))))
         for minute in range(24 * 60)
@@ -188,7 +201,8 @@ def test_a_finding_that_keeps_changing_is_logged_less_and_less_often(log):
     assert log.state.findings[LEAK.id].seen.finding.actual == "VCPU last"
 
 
-def test_a_finding_that_comes_and_goes_is_logged_at_a_limited_rate(log):
+def test_a_finding_that_comes_and_goes_is_logged_rarely(log):
+    """If a finding appears and ends all day long, the agent logs at most six appearances an hour on average."""
     told = [
         event
         for minute in range(1440)
@@ -198,13 +212,15 @@ def test_a_finding_that_comes_and_goes_is_logged_at_a_limited_rate(log):
     assert abs(told.count(events.FINDING_APPEARED) - told.count(events.FINDING_GONE)) <= 1
 
 
-def test_a_lost_source_is_logged_less_and_less_often_until_it_returns(log):
+def test_a_lost_source_is_logged_less_and_less_often(log):
+    """In 16 audits without libvirt, the agent logs the loss once and then four reminders. It also logs the return."""
     told = [event for _ in range(16) for event in log.audit(lost(REPORT, "libvirt"))]
     assert told == [events.SOURCE_LOST, events.OUTCOME_CHANGED, *[events.SOURCE_STILL_LOST] * 4]
     assert log.audit(REPORT) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
 
 
-def test_the_log_line_about_a_failed_data_source_has_the_error_and_the_data_age(log):
+def test_the_log_line_of_a_lost_source_has_error_and_age(log):
+    """If libvirt cannot be read, the agent logs the error and the age of the last data from libvirt."""
     log.audit(lost(REPORT, "libvirt"))
     line = next(line for line in log.last if line.event == events.SOURCE_LOST)
     assert line.fields == {
@@ -212,13 +228,15 @@ def test_the_log_line_about_a_failed_data_source_has_the_error_and_the_data_age(
     }  # fmt: skip
 
 
-def test_a_data_source_that_often_fails_and_recovers_is_logged_at_limited_rate(log):
+def test_an_unstable_source_is_logged_at_a_limited_rate(log):
+    """If libvirt fails in every second audit of a day, the agent logs at most six losses an hour on average."""
     told = [event for minute in range(1440) for event in log.audit(lost(REPORT, "libvirt") if minute % 2 else REPORT)]
     assert told.count(events.SOURCE_LOST) <= 24 * 6
     assert told.count(events.SOURCE_LOST) == told.count(events.SOURCE_BACK)
 
 
-def test_a_write_to_placement_is_logged_with_the_inventory_that_was_written(log):
+def test_a_write_to_placement_is_logged_with_its_values(log):
+    """The agent logs a write to Placement with the inventory's new values and the numbers of writes and requests."""
     vcpu = Inventory(
         resource_class="VCPU", total=48, reserved=0, min_unit=1, max_unit=48, step_size=1, allocation_ratio=4.0
     )
@@ -231,19 +249,23 @@ def test_a_write_to_placement_is_logged_with_the_inventory_that_was_written(log)
 
 
 def test_a_write_that_stays_held_back_is_logged_only_once(log):
+    """If the agent cannot write an amount to Placement in two audits, only the first audit logs it."""
     held = replace(REPORT, plan=Plan(held_back=(HeldBack(provider_uuid=ROOT, what="DISK_GB", why="lvm unread"),)))
     assert log.audit(held) == [events.WRITE_HELD_BACK]
     assert log.audit(held) == []
 
 
-def test_a_repeated_error_is_logged_at_its_occurrences_1_2_4_8_and_so_on(log):
+def test_a_repeated_error_is_logged_less_and_less_often(log):
+    """The agent logs a repeated error of its audits at the occurrences 1, 2, 4, 8 and so on."""
     failing = replace(REPORT, error="placement: denied (HTTP 403)")
     assert sum(events.AUDIT_ERROR in log.audit(failing) for _ in range(1024)) == 11
     log.audit(REPORT)
     assert events.AUDIT_ERROR in log.audit(failing)
 
 
-def test_errors_count_as_equal_if_only_a_time_or_the_request_id_differs(log):
+def test_errors_are_equal_apart_from_time_and_request_id(log):
+    """Errors that differ only in a time or a request ID count as one repeated error, so the agent logs them rarely."""
+
     def failing(number: int) -> AuditReport:
         until = f"the agent sends nothing before 2026-11-22T02:{number:02}:00Z: HTTP 503"
         error = PlacementDenied(f"PUT /x: {until}", status=403, request_id=f"req-{number}")
@@ -253,7 +275,8 @@ def test_errors_count_as_equal_if_only_a_time_or_the_request_id_differs(log):
     assert events.AUDIT_ERROR in log.audit(replace(REPORT, error="placement: PUT /y: denied"))
 
 
-def test_the_hourly_summary_has_the_numbers_of_audits_outcomes_and_conflicts(log):
+def test_the_hourly_summary_counts_audits_and_conflicts(log):
+    """Once an hour the agent logs the numbers of its audits, outcomes, requests, conflicts and findings."""
     for number in range(59):
         kinds = (("no-room", 1), ("provider-generation", 2)) if number % 2 else ()
         log.audit(
@@ -274,13 +297,15 @@ def test_the_hourly_summary_has_the_numbers_of_audits_outcomes_and_conflicts(log
     }  # fmt: skip
 
 
-def test_the_placement_microversion_is_logged_at_start_and_on_change(log):
+def test_the_placement_microversion_is_logged_on_change(log):
+    """The agent logs Placement's newest microversion in its first audit and again if the microversion changes."""
     asked = [(1, 36), (1, 36), None, (1, 36), (1, 39), (1, 39)]
     told = [events.PLACEMENT_SPEAKS in log.audit(replace(REPORT, microversion=newest)) for newest in asked]
     assert told == [True, False, False, False, True, False]
 
 
-def test_the_log_says_which_features_the_placement_microversion_has_and_lacks(log):
+def test_the_log_lists_the_features_of_placement(log):
+    """The agent logs which features Placement's newest microversion offers and which later features are missing."""
     log.audit(replace(REPORT, microversion=(1, 37)))
     (line,) = [line for line in log.last if line.event == events.PLACEMENT_SPEAKS]
     assert (line.level, line.fields) == (
@@ -294,7 +319,8 @@ def test_the_log_says_which_features_the_placement_microversion_has_and_lacks(lo
     )
 
 
-def test_nova_service_versions_are_logged_at_start_and_when_they_change(log):
+def test_nova_versions_are_logged_at_start_and_on_change(log):
+    """The agent logs the versions of nova's services in its first audit and again if one of them changes."""
     old, new = versions(67, 74), versions(74, 74)
     told = [events.NOVA_SPEAKS in log.audit(replace(REPORT, nova_versions=each)) for each in (old, old, None, old, new)]
     assert told == [True, False, False, False, True]
@@ -310,7 +336,8 @@ def test_nova_service_versions_are_logged_at_start_and_when_they_change(log):
         (75, "newer than OpenStack 2026.2, not tested"),
     ],
 )
-def test_the_version_of_a_nova_service_is_logged_with_its_release(log, version, release):
+def test_nova_versions_are_logged_with_their_release(log, version, release):
+    """The agent logs the service version of nova-compute with its release, for example 69 (OpenStack 2025.2)."""
     log.audit(replace(REPORT, nova_versions=versions(version, 74)))
     (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
     assert line.fields["nova_compute"] == f"{version} ({release})"
@@ -320,8 +347,8 @@ def test_the_version_of_a_nova_service_is_logged_with_its_release(log, version, 
 @pytest.mark.parametrize(
     ("compute", "conductors", "lacks"), [(74, (73, 74), 1), (72, (), 1), (74, (74,), 0), (None, (), 0)]
 )
-def test_the_log_counts_features_missing_in_an_old_nova(log, compute, conductors, lacks):
-    """The agent logs the number of missing features: 1 if any nova service is older than version 74, else 0."""
+def test_the_log_lists_a_missing_feature_of_an_old_nova(log, compute, conductors, lacks):
+    """The agent logs one missing feature if a nova service is older than version 74, and otherwise an empty list."""
     log.audit(replace(REPORT, nova_versions=versions(compute, *conductors)))
     (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
     assert len(line.fields["lacks"]) == lacks
@@ -332,13 +359,15 @@ def versions(compute: int | None, *conductors: int) -> NovaVersions:
     return NovaVersions(state_source="conductor", compute=compute, conductors=conductors)
 
 
-def test_a_cancelled_audit_logs_nothing_and_does_not_affect_later_log_lines(log):
+def test_a_cancelled_audit_logs_nothing(log):
+    """A cancelled audit logs nothing at level INFO or above and does not affect later log lines."""
     before = log.state
     assert log.audit(replace(REPORT, outcome=Outcome.CANCELLED, sources=())) == []
     assert log.state is before
 
 
-def test_a_detail_of_a_finding_is_renamed_if_python_logging_reserves_its_name(log, caplog):
+def test_a_reserved_log_field_name_gets_an_underscore(log, caplog):
+    """Python's logging reserves names like message. The agent logs a finding's field of that name as message_."""
     facts = (("name", "vg/lv"), ("message", "m"), ("size_bytes", 7))
     log.audit(replace(REPORT, findings=(seen(replace(LEAK, facts=facts)),)))
     with caplog.at_level(logging.DEBUG):
@@ -359,7 +388,8 @@ def levels_of(log: Log, *reports: AuditReport) -> list[tuple[str, int]]:
     return told
 
 
-def test_refused_credentials_are_logged_once_as_an_error_and_then_as_warnings(log):
+def test_refused_credentials_are_logged_as_one_error(log):
+    """If Placement refuses the agent's credentials, the agent logs one error and after that only warnings."""
     assert levels_of(log, DENIED, DENIED, DENIED, REPORT) == [
         (events.SOURCE_LOST, logging.ERROR),
         (events.SOURCE_STILL_LOST, logging.WARNING),
@@ -367,7 +397,8 @@ def test_refused_credentials_are_logged_once_as_an_error_and_then_as_warnings(lo
     ]
 
 
-def test_credentials_refused_after_an_outage_are_logged_as_an_error_at_once(log):
+def test_refused_credentials_after_an_outage_are_one_error(log):
+    """If Placement is down and then refuses the credentials, the agent logs the refusal at once as an error."""
     assert levels_of(log, DOWN, DOWN, DENIED, DENIED) == [
         (events.SOURCE_LOST, logging.WARNING),
         (events.SOURCE_STILL_LOST, logging.WARNING),
@@ -376,6 +407,7 @@ def test_credentials_refused_after_an_outage_are_logged_as_an_error_at_once(log)
     ]
 
 
-def test_intermittently_refused_credentials_are_logged_less_and_less_often(log):
+def test_intermittent_refusals_are_logged_less_often(log):
+    """If Placement refuses the credentials in 16 of 32 audits, the agent logs only five errors."""
     errors = [level for _, level in levels_of(log, *[DENIED, DOWN] * 16) if level == logging.ERROR]
     assert len(errors) == 5

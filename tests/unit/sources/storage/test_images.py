@@ -329,7 +329,7 @@ def test_s89_an_error_on_one_disk_spares_the_other_disks(source, place, monkeypa
     assert problems == {bad: f"{errno.errorcode[number]}: {os.strerror(number)}", str(place / UUID / "disk"): None}
 
 
-def test_a_disk_path_with_a_null_byte_is_listed_with_an_error_text(source):
+def test_a_disk_path_with_a_null_byte_gets_an_error_text(source):
     (file,) = read(source, raw("/a\0b")).disk_files
     # Python 3.11 says "embedded null byte", Python 3.13 "embedded null character in path".
     assert "embedded null" in file.problem

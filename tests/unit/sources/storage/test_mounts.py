@@ -74,9 +74,7 @@ def test_an_ext4_mount_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mo
 
 
 @needs_mounts
-def test_the_file_system_uuid_is_read_from_udev_on_an_older_kernel(
-    tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch
-):
+def test_an_older_kernel_needs_the_uuid_from_udev(tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch):
     """An older kernel does not tell a file system's UUID.
 
     The agent then reads the UUID from udev's links or data files.
