@@ -17,7 +17,8 @@ TABLE = {
 
 
 @pytest.mark.parametrize("outcome", Outcome)
-def test_each_audit_outcome_maps_to_the_documented_exit_code(outcome):
+def test_each_audit_outcome_has_its_exit_code(outcome):
+    """The exit code is, for example, 0 after a clean audit, 3 after findings and 2 if a source could not be read."""
     report = AuditReport(
         audit_id="a",
         host="h",

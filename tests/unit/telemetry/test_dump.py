@@ -14,24 +14,28 @@ def told(condition):
 
 
 def test_the_sigusr2_report_has_empty_sections_before_the_first_audit():
+    """If the signal SIGUSR2 comes before the first audit, the daemon reports no audit, sources or findings."""
     found = told(Condition(waiting=("start-up",), report=None))
     assert found["Audit queue"] == "start-up"
     assert [found[name] for name in ("Last audit", "Sources", "Live findings")] == ["none"] * 3
     assert "audit loop: waits" in found["Health"]
 
 
-def test_the_sigusr2_report_lists_each_finding_with_its_state_and_its_age():
+def test_the_sigusr2_report_lists_findings_with_their_age():
+    """On the signal SIGUSR2 the daemon reports each finding with its severity, finding code, state, age and ID."""
     finding = seen(leak(), FindingState.UNKNOWN, "placement")
     found = told(Condition(waiting=(), report=report_of(finding)))
     assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"
 
 
-def test_the_sigusr2_report_says_unknown_age_if_a_finding_has_an_invalid_date():
+def test_the_sigusr2_report_survives_an_invalid_date():
+    """On the signal SIGUSR2 the daemon reports a finding "of unknown age" if the finding's date is invalid."""
     finding = replace(seen(leak()), first_seen_at="long ago")
     assert "of unknown age" in told(Condition(waiting=(), report=report_of(finding)))["Live findings"]
 
 
 def test_the_sigusr2_report_says_whether_each_source_was_read():
+    """On the signal SIGUSR2 the daemon reports which sources it read, which it lost and which it did not ask."""
     report = report_of(lost="placement", error="no answer")
     sources = tuple(
         replace(s, lost_since=START) if s.name == "placement"
@@ -47,7 +51,8 @@ def test_the_sigusr2_report_says_whether_each_source_was_read():
     ]
 
 
-def test_the_health_section_of_the_sigusr2_report_shows_what_a_long_audit_reads():
+def test_the_sigusr2_report_shows_what_a_long_audit_reads():
+    """On the signal SIGUSR2 the daemon reports how long the running audit has taken and which source it is reading."""
     condition = Condition(
         waiting=(), report=None, running_s=151.2, reading="placement", is_healthy=False, misses=2, bus_failures=7
     )
@@ -59,19 +64,21 @@ def test_the_health_section_of_the_sigusr2_report_shows_what_a_long_audit_reads(
     ]
 
 
-def test_the_counters_section_of_the_sigusr2_report_lists_daemon_counters():
+def test_the_sigusr2_report_lists_the_counters():
+    """On the signal SIGUSR2 the daemon reports its counters, for example the numbers of audits and writes."""
     found = told(Condition(waiting=(), report=None, counters={"audits": 61, "writes": 2}))
     assert found["Counters"].splitlines() == ["audits: 61", "writes: 2"]
 
 
-def test_a_control_character_in_an_error_is_escaped_in_the_sigusr2_report():
+def test_the_sigusr2_report_escapes_control_characters():
+    """If an error text contains a control character, the daemon escapes it in its report on SIGUSR2."""
     (report,) = outage("placement", 1, 60.0)
     report = replace(report, error="answer \x1b[2J")
     assert "\x1b" not in told(Condition(waiting=(), report=report))["Last audit"]
 
 
-def test_the_sigusr2_log_line_says_what_the_daemon_waits_for():
-    """It also contains the ID of the last audit and the codes of its findings."""
+def test_the_sigusr2_log_line_describes_the_last_audit():
+    """On SIGUSR2 the daemon logs why the next audit waits, the last audit's ID and the codes of its findings."""
     report = report_of(seen(leak()))
     fields = fields_of(Condition(waiting=("interval",), report=report))
     assert (fields["waiting"], fields["last_audit_id"]) == (("interval",), report.audit_id)

@@ -33,21 +33,25 @@ LEVELS = {
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_each_log_event_has_the_level_in_the_table_of_levels(event):
+def test_each_log_event_has_its_documented_level(event):
+    """Operators' alert rules rest on log levels. Each event has its level in the test's table, or WARNING."""
     levels = [level for level, texts in LEVELS.items() if event in texts]
     assert levels in ([event.level], [] if event.level == logging.WARNING else None)
 
 
-def test_the_table_of_log_levels_contains_only_events_that_exist():
+def test_the_table_of_log_levels_contains_only_real_events():
+    """Each event in the table of log levels exists in the agent, and no two events have the same text."""
     assert set().union(*LEVELS.values()) <= set(EVENTS)
     assert len(set(EVENTS)) == len(EVENTS)
 
 
-def test_the_event_catalogue_lists_at_least_one_event_for_every_logger():
+def test_every_logger_has_at_least_one_event():
+    """The agent's catalogue of log events contains at least one event for each of its loggers."""
     assert {event.logger for event in EVENTS} == set(Logger)
 
 
 @pytest.mark.parametrize(("event", "level"), [(events.STARTED, logging.ERROR), (events.OUTCOME_CHANGED, None)])
-def test_a_log_line_sets_a_level_if_and_only_if_its_event_has_no_fixed_level(event, level):
+def test_only_events_without_a_fixed_level_take_a_level(event, level):
+    """A log line may not choose a level if its event has a fixed level, and must choose one otherwise."""
     with pytest.raises(ValueError, match="level"):
         Line(event=event, fields={}, chosen_level=level)

@@ -39,7 +39,8 @@ def found(*seen: SeenFinding, **changes: object) -> AuditReport:
     return replace(EMPTY, findings=seen, **changes)
 
 
-def test_changes_of_a_finding_are_not_reported_while_it_cannot_be_checked():
+def test_a_finding_that_cannot_be_checked_has_no_changes():
+    """If Placement cannot be read, the agent cannot check a finding about it and reports no change of it."""
     reader = Reader()
     assert [reader.audit(found(one)) for one in (SEEN, CONFIRMED, UNKNOWN, UNKNOWN)] == [
         ["appeared"], ["confirmed"], [], [],
@@ -49,14 +50,16 @@ def test_changes_of_a_finding_are_not_reported_while_it_cannot_be_checked():
     assert reader.told[0].gone is GONE
 
 
-def test_a_finding_is_logged_as_gone_only_if_the_report_lists_it_as_gone():
+def test_a_missing_finding_is_not_yet_gone():
+    """The agent logs a finding as gone only if the audit lists it as gone, not if the audit merely omits it."""
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(EMPTY) == []
     assert reader.audit(replace(EMPTY, gone=(GONE,))) == ["gone"]
 
 
-def test_the_first_audit_after_a_restart_logs_only_findings_that_have_changed():
+def test_a_restart_does_not_repeat_known_findings():
+    """The first audit after a restart logs only findings that are new, changed, newly confirmed or gone."""
     other = replace(LEAK, subject="another")
     new, worse = replace(SEEN, finding=other), replace(CONFIRMED, finding=replace(LEAK, actual="16 VCPU"))
     for now, expected in (
@@ -70,7 +73,8 @@ def test_the_first_audit_after_a_restart_logs_only_findings_that_have_changed():
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(SEEN,))) == ["confirmed"]
 
 
-def test_a_confirmed_finding_is_not_logged_again_after_a_source_outage():
+def test_an_outage_does_not_repeat_a_confirmed_finding():
+    """After an outage of Placement, the agent does not log an unchanged finding as confirmed again."""
     reader = Reader()
     worse = replace(LEAK, actual="16 VCPU")
     told = [
@@ -79,13 +83,15 @@ def test_a_confirmed_finding_is_not_logged_again_after_a_source_outage():
     assert told == [["appeared"], ["confirmed"], [], [], ["changed"]]
 
 
-def test_a_finding_saved_without_text_is_not_logged_as_changed_after_restart():
+def test_a_finding_saved_without_text_is_unchanged():
+    """The agent may save a finding without its text. After a restart it does not log that finding as changed."""
     without = replace(CONFIRMED, finding=replace(LEAK, actual="the agent knows only", saved_id=LEAK.id))
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(without,))) == []
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.CANCELLED])
-def test_an_audit_that_crashed_or_was_cancelled_logs_no_change_of_findings(outcome):
+def test_a_crashed_audit_logs_no_change_of_findings(outcome):
+    """A crashed or cancelled audit logs no change of a finding, and neither does the complete audit after it."""
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(found(UNKNOWN, outcome=outcome)) == []

@@ -23,15 +23,18 @@ def subject(finding=LEAK, **changes):
     return subjects_of(report_of(finding, **changes))[finding.finding.id]
 
 
-def test_a_log_line_shows_the_kind_name_and_uuid_of_a_consumer():
+def test_a_finding_shows_its_consumer_with_name_and_uuid():
+    """The log line of a finding about an allocation shows its consumer, for example "instance billing" and the UUID."""
     assert subject(ledger=(row("instance", "billing"),)) == f"instance billing {UUID}"
 
 
-def test_a_consumer_that_has_a_name_in_nova_is_logged_as_an_instance():
+def test_a_consumer_with_a_name_in_nova_is_an_instance():
+    """If nova has a name for the UUID of a consumer in Placement, the agent logs the consumer as an instance."""
     assert subject(names=(ConsumerName("billing", UUID),)) == f"instance billing {UUID}"
 
 
-def test_an_unknown_consumer_is_logged_with_its_uuid_alone():
+def test_an_unknown_consumer_is_logged_by_its_uuid_alone():
+    """If the agent knows no name for a consumer in Placement, it logs "consumer" and the UUID."""
     assert subject(ledger=(row("unknown", ""),)) == f"consumer {UUID}"
 
 
@@ -39,14 +42,16 @@ def test_the_log_omits_a_consumer_name_that_equals_the_uuid():
     assert subject(ledger=(row("instance", UUID),)) == f"instance {UUID}"
 
 
-def test_a_log_line_without_a_consumer_names_the_data_source_or_provider():
+def test_a_finding_without_a_consumer_shows_its_source():
+    """The log line of a finding without a consumer shows its data source, or else the provider, or else the host."""
     assert subject(seen(unavailable("lvm", "no answer"))) == "lvm"
     about_the_root = seen(replace(unavailable("", "no answer")))
     assert subject(about_the_root) == f"provider node-1 {ROOT}"
     assert subject(seen(replace(about_the_root.finding, provider_uuid=None))) == "host-1"
 
 
-def test_an_ended_finding_is_logged_with_the_last_known_consumer_name():
+def test_an_ended_finding_keeps_its_consumer_name():
+    """If a finding is gone, the agent logs it with the last consumer name that it knew."""
     before = subjects_of(report_of(LEAK, ledger=(row("instance", "billing"),)))
     ended = gone(LEAK, GoneReason.HEALED, "changed as planned")
     assert subjects_of(report_of(gone=(ended,)), before)[LEAK.finding.id] == f"instance billing {UUID}"

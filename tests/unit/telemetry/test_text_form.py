@@ -20,7 +20,8 @@ def parts(line: str) -> dict[str, str]:
     return {name: json.loads(value) if value.startswith('"') else value for name, value in words}
 
 
-def test_a_log_line_has_its_fields_in_a_fixed_order_that_begins_with_severity():
+def test_the_fields_of_a_log_line_have_a_fixed_order():
+    """Each log line shows severity, finding code and subject first, then the other fields in a fixed order."""
     fields = {
         "audit": "0b5f", "fix": "stocktake heal", "first_seen_at": "T", "provider_uuid": OTHER, "consumer_uuid": UUID,
         "finding_id": "87", "zebra": 1, "apple": 2, "outcome": "o", "error": "e", "source": "s", "entry_id": "3f",
@@ -36,16 +37,19 @@ def test_a_log_line_has_its_fields_in_a_fixed_order_that_begins_with_severity():
     assert line.startswith("finding appeared severity=error code=c ")
 
 
-def test_a_log_line_omits_fields_without_value_and_shows_empty_lists_as_a_dash():
+def test_a_log_line_omits_fields_without_value():
+    """A log line omits fields that are None or empty text, and shows an empty list as a dash."""
     assert message("t", {"a": None, "b": "", "c": (), "d": 0, "e": False}) == "t c=- d=0 e=False"
 
 
-def test_a_log_line_with_a_fix_command_omits_the_advice_in_words():
+def test_a_fix_command_replaces_the_advice_in_words():
+    """If a log line has a command in its field fix, it omits the advice in the field remedy."""
     assert message("t", {"remedy": "heal it", "fix": "stocktake heal"}) == 't fix="stocktake heal"'
     assert message("t", {"remedy": "wait"}) == "t remedy=wait"
 
 
-def test_a_long_value_is_cut_after_a_word_and_says_how_many_bytes_are_missing():
+def test_a_long_log_value_is_cut_after_a_word():
+    """The agent cuts a long value in a log line after a word and adds how many bytes are missing."""
     text = "a word " * 100
     shown = shortened(text, VALUE_BYTES)
     kept, _, left = json.loads(shown).partition(" \u2026 (+")
@@ -55,19 +59,21 @@ def test_a_long_value_is_cut_after_a_word_and_says_how_many_bytes_are_missing():
     assert size_bytes(shown) <= VALUE_BYTES
 
 
-def test_a_long_list_is_logged_as_three_items_and_the_number_of_omitted_items():
+def test_a_long_list_is_logged_as_three_items():
+    """The agent logs the first three of five items of a list, and then "and 2 more"."""
     assert shortened(("a", "b", "c", "d", "e"), VALUE_BYTES) == '"a, b, c and 2 more"'
     assert shortened(("a", "b c", "d"), VALUE_BYTES) == 'a,"b c",d'
 
 
-def test_a_log_line_shows_the_uuid_of_an_instance_with_a_very_long_name():
+def test_a_very_long_name_does_not_hide_the_uuid():
+    """If an instance has a very long name, the agent cuts the name in the log and still shows the whole UUID."""
     shown = clipped(f"instance {'x' * 4096} {UUID}", VALUE_BYTES)
     assert shown.startswith("instance xxx")
     assert shown.endswith(f") {UUID}")
 
 
-def test_a_long_error_text_keeps_its_http_status_if_the_log_shortens_it():
-    """It keeps the request ID too."""
+def test_a_shortened_error_keeps_its_http_status():
+    """If the agent shortens a long error text in the log, the HTTP status and the request ID stay at its end."""
     end = f"(HTTP 401) [req-{UUID}]"
     assert clipped(f"placement: {'because ' * 100}{end}", VALUE_BYTES).endswith(f") {end}")
 
@@ -79,12 +85,14 @@ def test_a_logged_value_is_not_cut_inside_a_uuid():
         assert all(ANY_UUID.fullmatch(piece) for piece in pieces), shown
 
 
-def test_a_log_line_suggests_the_explain_command_if_the_fix_is_too_long():
+def test_a_too_long_fix_is_replaced_by_explain():
+    """If the repair command is too long for a log line, the line shows `stocktake explain` and an ID instead."""
     line = message("t", {"fix": "timeout 10 stat -f /" + "d" * 600, "finding_id": UUID})
     assert parts(line)["fix"] == "stocktake explain 95a20332"
 
 
-def test_a_log_line_is_not_shortened_if_it_lists_ten_changed_options():
+def test_ten_changed_options_fit_into_a_log_line():
+    """The agent logs all of ten changed options after a reload of its configuration, without cutting the list."""
     changed = "; ".join(f"[group] some_option_{number}: {number} -> {number + 1}" for number in range(10))
     assert parts(message("configuration reloaded", {"changed": changed, "duration_ms": 38}))["changed"] == changed
 
@@ -111,7 +119,8 @@ commands = (
     ids=st.fixed_dictionaries({"finding_id": uuids, "consumer_uuid": uuids, "provider_uuid": uuids, "audit": uuids}),
     fix=commands,
 )
-def test_the_log_line_of_a_finding_is_short_and_cuts_neither_uuids_nor_commands(facts, prose, ids, fix):
+def test_a_finding_fits_into_one_short_log_line(facts, prose, ids, fix):
+    """The log line of any finding has at most 1,000 bytes and shows its UUIDs whole."""
     line = message("finding confirmed", {"severity": "error", "code": "x", **facts, **prose, **ids, "fix": fix})
     assert size_bytes(line) <= LINE_BYTES
     assert line.isprintable()
