@@ -13,7 +13,7 @@ def told(condition):
     return dict(sections(condition, NOW))
 
 
-def test_the_sigusr2_report_has_empty_sections_before_the_first_audit():
+def test_the_sigusr2_report_exists_before_the_first_audit():
     """If the signal SIGUSR2 comes before the first audit, the daemon reports no audit, sources or findings."""
     found = told(Condition(waiting=("start-up",), report=None))
     assert found["Audit queue"] == "start-up"

@@ -55,7 +55,8 @@ def a_day(reports):
 
 
 @pytest.mark.parametrize("source", ["placement", "state", "libvirt", "lvm", "images"])
-def test_a_source_that_is_down_for_a_day_adds_at_most_25_log_lines(source, record_property):
+def test_a_source_outage_of_a_day_adds_at_most_25_log_lines(source, record_property):
+    """If one source, for example Placement or libvirt, fails for a day, the agent logs at most 25 lines more."""
     quiet = a_day([report_of(*LEAKS)] * AUDITS)
     away = a_day(outage(source, AUDITS, STEP_S))
     more = len(away) - len(quiet)
@@ -72,10 +73,12 @@ def test_a_source_that_is_down_for_a_day_adds_at_most_25_log_lines(source, recor
 
 
 def test_a_day_without_changes_has_fewer_than_150_log_lines():
+    """If the findings stay the same in all audits of a day, the agent logs fewer than 150 lines."""
     assert len(a_day([report_of(*LEAKS)] * AUDITS)) < 150
 
 
-def test_a_lost_source_is_logged_with_the_classes_that_are_no_longer_updated(day):
+def test_a_lost_source_is_logged_with_the_resource_classes(day):
+    """If Placement cannot be read, the agent logs the error and the resource classes that it no longer updates."""
     frozen = "nothing is written; MEMORY_MB, VCPU stay"
     error = "placement: GET /: no answer"
     finding = seen(unavailable("placement", error, frozen=frozen), FindingState.SEEN)
@@ -85,7 +88,8 @@ def test_a_lost_source_is_logged_with_the_classes_that_are_no_longer_updated(day
     }  # fmt: skip
 
 
-def test_a_source_that_is_still_lost_is_logged_with_the_time_since_the_loss(day):
+def test_a_lost_source_is_logged_with_the_time_of_its_loss(day):
+    """If Placement stays unreadable, the agent logs since when and for how many seconds."""
     for _ in range(2):
         logged = day.audit(report_of(*UNKNOWN, lost="placement", error="no answer"), 135)
     assert fields(logged, events.SOURCE_STILL_LOST) == {
@@ -94,6 +98,7 @@ def test_a_source_that_is_still_lost_is_logged_with_the_time_since_the_loss(day)
 
 
 def test_the_log_says_how_long_a_source_was_unreadable(day):
+    """When Placement can be read again, the agent logs for how many seconds and audits it was lost."""
     for _ in range(3):
         day.audit(report_of(*UNKNOWN, lost="placement", error="no answer"))
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK) == {
@@ -101,8 +106,8 @@ def test_the_log_says_how_long_a_source_was_unreadable(day):
     }  # fmt: skip
 
 
-def test_a_long_source_outage_is_logged_as_an_error_exactly_once(day):
-    """Its other log lines are warnings."""
+def test_a_long_source_outage_is_logged_as_one_error(day):
+    """In 40 audits without Placement, the agent logs the outage once as an error and otherwise as a warning."""
     levels = [
         line.level
         for report in outage("placement", 40, 60.0)
@@ -113,7 +118,8 @@ def test_a_long_source_outage_is_logged_as_an_error_exactly_once(day):
     assert set(levels) == {logging.WARNING, logging.ERROR}
 
 
-def test_a_source_that_was_not_asked_is_logged_neither_as_lost_nor_as_recovered(day):
+def test_a_source_that_was_not_asked_is_not_logged(day):
+    """If an audit does not ask Placement at all, the agent logs neither a loss nor a return of Placement."""
     sources = report_of(lost="placement").sources
     not_asked = tuple(
         type(s)(name=s.name, ok=s.ok, age_s=s.age_s, duration_ms=0, error=None, asked=s.name != "placement")
@@ -125,7 +131,8 @@ def test_a_source_that_was_not_asked_is_logged_neither_as_lost_nor_as_recovered(
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK)["audits"] == 1
 
 
-def test_the_log_reports_unknown_findings_once_for_each_lost_source(day):
+def test_unknown_findings_are_logged_once_per_outage(day):
+    """If Placement is lost, the agent logs once how many findings it cannot check, even if their number grows."""
     other = seen(leak(7), FindingState.UNKNOWN, "placement")
     logged = [
         *day.audit(report_of(*UNKNOWN, lost="placement")),
@@ -136,29 +143,32 @@ def test_the_log_reports_unknown_findings_once_for_each_lost_source(day):
     }  # fmt: skip
 
 
-def test_the_log_says_after_an_outage_how_many_findings_have_ended(day):
+def test_after_an_outage_the_log_counts_the_ended_findings(day):
+    """After an outage of Placement, the agent logs once how many findings still exist and how many are gone."""
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(*LEAKS[:2]))
     assert fields(logged, events.FINDINGS_KNOWN_AGAIN) == {"source": "placement", "count": 2, "gone": 1}
     assert not of(day.audit(report_of(*LEAKS[:2])), events.FINDINGS_KNOWN_AGAIN)
 
 
-def test_findings_are_logged_as_known_again_only_after_a_complete_audit(day):
-    """The first audit with all sources logs it."""
+def test_findings_are_known_again_after_a_complete_audit(day):
+    """After an outage, the agent logs findings as known again only after a complete audit, not after a crashed one."""
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(outcome=Outcome.CRASHED, sources=()))
     assert not of(logged, events.FINDINGS_KNOWN_AGAIN)
     assert fields(day.audit(report_of(*LEAKS)), events.FINDINGS_KNOWN_AGAIN)["count"] == 3
 
 
-def test_a_source_that_fails_in_every_other_audit_is_logged_at_a_limited_rate(day):
+def test_an_unstable_source_logs_a_limited_rate_of_warnings(day):
+    """If Placement fails in every second audit of a day, the agent logs at most 18 warnings an hour on average."""
     logged = []
     for minute in range(1440):
         logged += day.audit(report_of(*UNKNOWN, lost="placement") if minute % 2 else report_of(*LEAKS))
     assert len([line for line in logged if line.level >= logging.WARNING]) <= 24 * 18
 
 
-def test_a_finding_that_is_gone_is_logged_with_the_reason_and_who_repaired_it(day):
+def test_a_repaired_finding_is_logged_with_its_repairer(day):
+    """If an operator repaired a finding with `stocktake heal`, the agent logs who did it and the journal's entry ID."""
     healed = gone(
         LEAKS[0], GoneReason.HEALED, "changed as planned", entry_id="3f9c", actor="alice (sudo), stocktake heal"
     )
@@ -177,7 +187,8 @@ def test_a_finding_that_is_gone_is_logged_with_the_reason_and_who_repaired_it(da
         (Severity.INFO, FindingState.CONFIRMED, logging.INFO),
     ],
 )
-def test_an_unconfirmed_finding_is_never_logged_as_an_error(severity, state, level):
+def test_an_unconfirmed_finding_is_not_logged_as_an_error(severity, state, level):
+    """The agent logs a finding of severity error first as a warning, and as an error only if it is confirmed."""
     finding = seen(unavailable("lvm", "no answer", severity), state)
     (line,) = of(Day().audit(report_of(finding)), events.FINDING_APPEARED)
     assert line.level == level
@@ -194,12 +205,14 @@ def test_an_unconfirmed_finding_is_never_logged_as_an_error(severity, state, lev
         (Outcome.CRASHED, logging.ERROR),
     ],
 )
-def test_only_incomplete_or_failed_audits_are_logged_above_level_info(outcome, level):
+def test_a_complete_audit_is_logged_at_level_info(outcome, level):
+    """The agent logs a complete audit at INFO, with or without findings, and other audits at a higher level."""
     (line,) = of(Day().audit(report_of(outcome=outcome)), events.OUTCOME_CHANGED)
     assert line.level == level
 
 
-def test_the_first_audit_is_logged_once_with_counts_of_its_findings():
+def test_the_first_audit_is_logged_with_its_numbers():
+    """The agent logs its first audit once, with the numbers of findings, errors, warnings and writes."""
     day = Day()
     symptom = seen(leak(1))
     caused = type(symptom)(
@@ -213,14 +226,15 @@ def test_the_first_audit_is_logged_once_with_counts_of_its_findings():
 
 
 def test_one_log_line_lists_all_writes_that_an_outage_stops(day):
-    """If libvirt cannot be read, one warning in the log lists all resource classes that the agent does not write."""
+    """If libvirt cannot be read, one warning lists all resource classes that the agent does not write to Placement."""
     (report,) = outage("libvirt", 1, 60.0)
     (line,) = of(day.audit(report), events.WRITE_HELD_BACK)
     assert (line.level, line.fields["what"]) == (logging.WARNING, "DISK_GB, MEMORY_MB, PCPU, VCPU")
     assert line.fields["why"] == "libvirt could not be read"
 
 
-def test_an_agent_that_only_observes_logs_skipped_writes_at_level_info():
+def test_an_observer_logs_skipped_writes_at_level_info():
+    """An agent of role observer never writes to Placement, so it logs skipped writes at INFO and not as a warning."""
     (report,) = outage("libvirt", 1, 60.0)
     observer = type(report)(**{name: getattr(report, name) for name in report.__slots__} | {"role": "observer"})
     (line,) = of(Day().audit(observer), events.WRITE_HELD_BACK)
