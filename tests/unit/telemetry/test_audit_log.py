@@ -163,10 +163,7 @@ def test_the_log_line_of_a_finding_contains_its_fields(log):
 
 
 def test_an_unreadable_source_does_not_end_a_finding(log):
-    """If Placement cannot be read, the agent does not log a finding about it as gone.
-
-    It does so after a later audit.
-    """
+    """An audit that cannot read Placement does not log a finding about Placement as gone."""
     log.audit(replace(REPORT, findings=(seen(),)))
     unknown = replace(seen(), state=FindingState.UNKNOWN, unknown_because=("placement",))
     assert events.FINDING_GONE not in log.audit(lost(replace(REPORT, findings=(unknown,)), "placement"))

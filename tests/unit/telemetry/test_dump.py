@@ -77,8 +77,8 @@ def test_the_sigusr2_report_escapes_control_characters():
     assert "\x1b" not in told(Condition(waiting=(), report=report))["Last audit"]
 
 
-def test_the_sigusr2_log_line_describes_the_last_audit():
-    """On SIGUSR2 the daemon logs why the next audit waits, the last audit's ID and the codes of its findings."""
+def test_the_sigusr2_log_line_describes_the_audits():
+    """On SIGUSR2 the daemon logs the reason of a waiting audit, the last audit's ID and its finding codes."""
     report = report_of(seen(leak()))
     fields = fields_of(Condition(waiting=("interval",), report=report))
     assert (fields["waiting"], fields["last_audit_id"]) == (("interval",), report.audit_id)

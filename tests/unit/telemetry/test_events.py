@@ -33,8 +33,8 @@ LEVELS = {
 
 
 @pytest.mark.parametrize("event", EVENTS)
-def test_each_log_event_has_its_documented_level(event):
-    """Operators' alert rules rest on log levels. Each event has its level in the test's table, or WARNING."""
+def test_each_log_event_has_the_level_that_alerts_rely_on(event):
+    """Operators' alert rules rely on log levels, so each of the agent's log events must keep its level."""
     levels = [level for level, texts in LEVELS.items() if event in texts]
     assert levels in ([event.level], [] if event.level == logging.WARNING else None)
 

@@ -159,7 +159,7 @@ def test_findings_are_known_again_after_a_complete_audit(day):
     assert fields(day.audit(report_of(*LEAKS)), events.FINDINGS_KNOWN_AGAIN)["count"] == 3
 
 
-def test_an_unstable_source_logs_a_limited_rate_of_warnings(day):
+def test_an_unstable_source_causes_few_warnings(day):
     """If Placement fails in every second audit of a day, the agent logs at most 18 warnings an hour on average."""
     logged = []
     for minute in range(1440):

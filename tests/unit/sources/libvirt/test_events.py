@@ -8,7 +8,7 @@ from agent.sources.libvirt.events import Backoff
 
 @given(st.integers(0, 10_000))
 def test_the_wait_before_a_libvirt_reconnect_has_two_limits(failures):
-    """The agent waits at least half of the first wait and at most the configured maximum, after any failure."""
+    """The wait is at least half of the first wait and at most the configured maximum, after any number of failures."""
     assert 0.125 <= Backoff(first_s=0.25, cap_s=30.0).wait_s(failures) <= 30.0
 
 

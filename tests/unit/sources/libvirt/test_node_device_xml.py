@@ -109,6 +109,7 @@ def test_an_mdev_may_have_a_parent_outside_pci():
 
 
 def test_a_vdpa_device_is_parsed():
+    """The agent reads a vDPA device from libvirt's XML, with the name of the PCI function that it belongs to."""
     assert read("vdpa_vdpa0") == NodeDevice(name="vdpa_vdpa0", parent="pci_0000_81_00_4", vdpa=True)
 
 

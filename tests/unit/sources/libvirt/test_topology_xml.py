@@ -120,6 +120,7 @@ def test_an_offline_cpu_keeps_only_its_numa_cell():
 
 
 def test_a_socket_id_of_minus_one_is_read_as_unknown():
+    """On some hosts libvirt reports the CPU socket -1, and the agent reads it as unknown."""
     (place,) = parse_topology(document("capabilities", "riscv64")).places
     assert (place.socket, place.core) == (None, 0)
 

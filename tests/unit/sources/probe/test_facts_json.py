@@ -47,6 +47,7 @@ def test_a_measurement_converted_to_json_and_back_is_unchanged():
 
 
 def test_libvirt_answers_come_in_the_order_of_the_queries():
+    """The agent sends several libvirt queries to stocktake-probe and gets the answers in the order of the queries."""
     document = through_json(answers_object("kvm", ANSWERS))
     assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
 
@@ -57,7 +58,7 @@ def test_unanswered_libvirt_queries_are_left_out():
 
 
 def test_libvirt_data_for_the_wrong_virt_type_are_rejected():
-    """The agent rejects libvirt data from a probe with another virt_type than its own."""
+    """The agent rejects libvirt data from stocktake-probe if the probe is configured for another virt_type."""
     with pytest.raises(BadMessage, match="the probe's configuration has virt_type 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 

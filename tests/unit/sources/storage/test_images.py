@@ -412,6 +412,7 @@ def test_the_folder_walk_stops_at_its_maximum_depth(place):
 
 
 def test_a_path_that_is_not_utf_8_is_escaped(place):
+    """If a name in nova's instances folder is not UTF-8, the agent lists its path with the invalid bytes escaped."""
     os.mkdir(os.fsencode(place) + b"/\xff\xfe")
     assert f"{place}/\\xff\\xfe" in walked(place)
 

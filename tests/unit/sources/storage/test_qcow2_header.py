@@ -50,6 +50,7 @@ def test_a_data_file_name_needs_its_feature_bit():
 
 
 def test_feature_bits_are_ignored_in_qcow2_version_2():
+    """A qcow2 header of version 2 has no feature bits, so the agent ignores any bits at their place."""
     assert parse_qcow2(qcow2(2, extensions=struct.pack(">Q", 4))).data_file is None
 
 
