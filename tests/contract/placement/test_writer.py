@@ -55,7 +55,8 @@ def inventories(uuid, *values):
     return PutInventories(provider_uuid=uuid, inventories=values)
 
 
-def test_a_planned_provider_tree_is_created_with_inventories_and_traits(rest, client, writer):
+def test_a_planned_provider_tree_is_created_in_placement(rest, client, writer):
+    """The agent's plan has two providers. Placement then shows the same inventories, traits and aggregates."""
     root, child, aggregate = new_uuid(), new_uuid(), new_uuid()
     plan = Plan(
         writes=(
@@ -80,7 +81,8 @@ def test_a_planned_provider_tree_is_created_with_inventories_and_traits(rest, cl
     assert view.provider(child).inventories == (WIDGETS,)
 
 
-def test_the_second_write_of_a_plan_uses_the_generation_after_the_first_write(rest, writer):
+def test_a_plan_may_write_to_one_provider_twice(rest, writer):
+    """The first write raises the provider's generation, and the agent's second write sends the new generation."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     at = rest.generation(uuid)
@@ -94,7 +96,8 @@ def test_the_second_write_of_a_plan_uses_the_generation_after_the_first_write(re
     assert rest.inventories(uuid)["VCPU"]["total"] == 8
 
 
-def test_s146_custom_resource_classes_and_traits_are_created_only_once(rest, client):
+def test_s146_custom_classes_and_traits_are_created_once(rest, client):
+    """The agent gives two providers the same custom class and trait, and creates the class and the trait once."""
     suffix = new_uuid().replace("-", "").upper()
     trait, widget = f"CUSTOM_T{suffix}", Inventory(resource_class=f"CUSTOM_C{suffix}", total=1)
     writer = TreeWriter(client)
@@ -108,7 +111,11 @@ def test_s146_custom_resource_classes_and_traits_are_created_only_once(rest, cli
     ]
 
 
-def test_the_writer_recreates_a_deleted_custom_trait_after_a_conflict(rest, client):
+def test_a_deleted_custom_trait_is_created_again(rest, client):
+    """Another client deleted the custom trait.
+
+    The agent's first write raises a conflict, and its second write succeeds.
+    """
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer = TreeWriter(client)
@@ -126,8 +133,11 @@ def traits(uuid, *names):
     return PutTraits(provider_uuid=uuid, traits=names)
 
 
-def test_s147_standard_traits_unknown_to_placement_are_omitted_and_reported(rest, writer):
-    """An older Placement refuses the whole set of traits because of one unknown name."""
+def test_s147_traits_unknown_to_placement_are_left_out(rest, writer):
+    """An older Placement lacks some standard traits.
+
+    The agent writes the other traits and returns the unknown names.
+    """
     root, child = new_uuid(), new_uuid()
     # Enough traits that the server's list of them does not fit into an error message.
     imagined = tuple(f"HW_CPU_IMAGINED_BY_NOBODY_BUT_THIS_TEST_{number:02}" for number in range(20))
@@ -159,11 +169,8 @@ def test_s147_standard_traits_unknown_to_placement_are_omitted_and_reported(rest
     ]
 
 
-def test_a_write_of_traits_that_placement_does_not_know_raises_a_conflict(rest, writer):
-    """One set has a custom trait that was deleted and a standard trait that Placement never had.
-
-    The writer raises a conflict, so that the agent decides again, and remembers the unknown standard trait.
-    """
+def test_a_deleted_custom_trait_raises_a_conflict(rest, writer):
+    """The agent writes a deleted custom trait together with a standard trait that Placement does not know."""
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)
@@ -176,7 +183,8 @@ def test_a_write_of_traits_that_placement_does_not_know_raises_a_conflict(rest, 
     assert rest.traits(uuid) == {trait}
 
 
-def test_s148_writes_of_empty_sets_clear_inventories_and_traits_and_aggregates(rest, writer):
+def test_s148_an_empty_set_clears_the_provider(rest, writer):
+    """The agent clears a provider's inventories, traits and aggregates with three PUT requests to Placement."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     rest.set_traits(uuid, "HW_CPU_X86_AVX")
@@ -192,7 +200,8 @@ def test_s148_writes_of_empty_sets_clear_inventories_and_traits_and_aggregates(r
     assert seen == [f"PUT /resource_providers/{uuid}/{part} 200" for part in ("inventories", "traits", "aggregates")]
 
 
-def test_s159_deleting_a_provider_that_does_not_exist_is_reported_as_done(rest, writer):
+def test_s159_deleting_a_missing_provider_counts_as_done(rest, writer):
+    """The agent deletes three providers, and one is already gone. The result lists all three as done."""
     root = rest.make_provider()
     child = rest.make_provider(parent=root)
     gone = new_uuid()
@@ -202,6 +211,7 @@ def test_s159_deleting_a_provider_that_does_not_exist_is_reported_as_done(rest, 
 
 
 def test_a_provider_with_children_or_allocations_is_not_deleted(rest, writer):
+    """Placement refuses the deletion, and the agent still deletes the next provider of the plan."""
     root = rest.make_provider()
     child = rest.make_provider(parent=root)
     rest.set_inventories(child, {"VCPU": {"total": 1}})
@@ -224,7 +234,8 @@ def refusals(applied):
 TOO_MUCH = Inventory(resource_class="VCPU", total=2**31)
 
 
-def test_a_duplicate_child_name_blocks_only_that_child_and_its_subtree(rest, writer):
+def test_a_duplicate_child_name_blocks_only_its_subtree(rest, writer):
+    """Placement refuses a child provider with a name that is taken; the agent still creates the child's sibling."""
     root, child, grandchild, other = (new_uuid() for _ in range(4))
     rest.make_provider(name=f"host-{child}")
     writes = (
@@ -248,8 +259,8 @@ def test_a_duplicate_child_name_blocks_only_that_child_and_its_subtree(rest, wri
     assert rest.request("GET", f"/resource_providers/{grandchild}").status_code == 404
 
 
-def test_s143_a_provider_gets_traits_only_if_its_inventory_was_accepted(rest, writer):
-    """A class that moves to a new child must not be offered by both; an existing child is written as usual."""
+def test_s143_a_refused_inventory_stops_dependent_writes(rest, writer):
+    """Placement refuses a provider's inventory, so the agent writes no traits and creates no child for it."""
     root, there, made = rest.make_provider(), new_uuid(), new_uuid()
     rest.make_provider(uuid=there, parent=root)
     writes = (
@@ -268,7 +279,8 @@ def test_s143_a_provider_gets_traits_only_if_its_inventory_was_accepted(rest, wr
     assert rest.request("GET", f"/resource_providers/{made}").status_code == 404
 
 
-def test_a_child_is_created_even_if_the_traits_of_its_parent_are_refused(rest, writer):
+def test_a_child_is_created_although_parent_traits_are_refused(rest, writer):
+    """Placement refuses the traits of a new provider, and the agent still creates the provider's child."""
     root, child = new_uuid(), new_uuid()
     writes = (creation(root), traits(root, "CUSTOM_not-a-name"), creation(child, parent=root))
     applied = writer.apply(Plan(writes=writes), never)
@@ -276,7 +288,11 @@ def test_a_child_is_created_even_if_the_traits_of_its_parent_are_refused(rest, w
     assert applied.done == (writes[0], writes[2])
 
 
-def test_a_generation_conflict_error_lists_the_writes_refused_before_it(rest, writer):
+def test_a_generation_conflict_lists_earlier_refused_writes(rest, writer):
+    """Placement refuses the plan's first write, and the second meets a generation conflict.
+
+    The error lists the first.
+    """
     child, root = new_uuid(), rest.make_provider()
     rest.make_provider(name=f"host-{child}")
     rest.set_inventories(root, {"VCPU": {"total": 1}})
@@ -286,7 +302,8 @@ def test_a_generation_conflict_error_lists_the_writes_refused_before_it(rest, wr
     assert refusals(raised.value.applied) == [(writes[0], DuplicateName)]
 
 
-def test_the_writer_sends_no_write_if_placement_lacks_microversion_1_30(rest, tmp_path):
+def test_no_write_is_sent_to_a_placement_below_1_30(rest, tmp_path):
+    """The agent needs microversion 1.30, and raises an error without a write if Placement offers at most 1.29."""
     transport = ScriptedAdapter(always(Answer(200, b'{"versions":[{"id":"v1.0","max_version":"1.29"}]}')))
     writer = TreeWriter(client_of(tmp_path, rest.server.url, transport))
     with pytest.raises(PlacementRejected, match=r"needs 1\.30"):
@@ -294,20 +311,21 @@ def test_the_writer_sends_no_write_if_placement_lacks_microversion_1_30(rest, tm
     assert len(transport.sent) == 1
 
 
-def test_the_writer_sends_no_request_for_an_empty_plan(rest, writer):
+def test_an_empty_plan_sends_no_request_to_placement(rest, writer):
     with rest.watched() as seen:
         assert writer.apply(EMPTY_PLAN, never) == Applied(done=(), requests=0)
     assert seen == []
 
 
-def test_the_writer_returns_the_number_of_requests_that_it_sent(rest, writer):
+def test_the_writer_returns_the_number_of_its_requests(rest, writer):
     uuid = new_uuid()
     with rest.watched() as seen:
         applied = writer.apply(Plan(writes=(creation(uuid), inventories(uuid, VCPU))), never)
     assert applied.requests == len(seen) == 2
 
 
-def test_a_conflict_is_raised_if_another_client_wrote_between_two_agent_writes(rest, tmp_path):
+def test_a_change_between_two_writes_raises_a_conflict(rest, tmp_path):
+    """Another client changes the provider between two writes of the agent, which then overwrites nothing."""
     uuid = rest.make_provider()
     foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
     writer = scripted(rest, tmp_path, on_write(2, foreign))
@@ -319,6 +337,7 @@ def test_a_conflict_is_raised_if_another_client_wrote_between_two_agent_writes(r
 
 
 def test_a_plan_with_a_stale_generation_writes_nothing(rest, writer):
+    """The provider changed after the agent had read it, so the agent's write raises a generation conflict."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     with pytest.raises(GenerationConflict) as raised:
@@ -327,28 +346,32 @@ def test_a_plan_with_a_stale_generation_writes_nothing(rest, writer):
     assert rest.inventories(uuid)["VCPU"]["total"] == 1
 
 
-def test_a_provider_created_by_another_client_since_the_read_raises_a_conflict(rest, writer):
+def test_a_provider_created_since_the_read_raises_a_conflict(rest, writer):
+    """The agent wants to create a provider that another client created after the agent had read Placement."""
     uuid = rest.make_provider()
     for name in (f"host-{uuid}", f"other-{uuid}"):
         with pytest.raises(GenerationConflict, match="after the agent had read the tree"):
             writer.apply(Plan(writes=(creation(uuid, name),)), never)
 
 
-def test_creating_a_provider_with_a_taken_name_is_refused_as_a_duplicate(rest, writer):
+def test_a_provider_with_a_taken_name_is_refused_as_duplicate(rest, writer):
+    """The agent wants to create a provider, and another provider in Placement already has the same name."""
     other = rest.make_provider()
     write = creation(new_uuid(), f"host-{other}")
     applied = writer.apply(Plan(writes=(write,)), never)
     assert (refusals(applied), applied.done) == ([(write, DuplicateName)], ())
 
 
-def test_a_provider_deleted_by_another_client_since_the_read_raises_a_conflict(rest, writer):
+def test_a_provider_deleted_since_the_read_raises_a_conflict(rest, writer):
+    """The agent writes the inventory of a provider that another client has deleted in Placement."""
     uuid = rest.make_provider()
     rest.delete_provider(uuid)
     with pytest.raises(GenerationConflict, match="deleted"):
         writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
 
 
-def test_s142_removal_of_a_used_resource_class_fails_but_earlier_writes_persist(rest, writer):
+def test_s142_a_used_resource_class_is_not_removed(rest, writer):
+    """Placement refuses to remove a class that has allocations. The plan's earlier write of traits remains."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})
@@ -362,7 +385,8 @@ def test_s142_removal_of_a_used_resource_class_fails_but_earlier_writes_persist(
 
 
 @pytest.mark.parametrize("fault", [LoseAnswer(), Refuse(), Answer(503), Answer(200, b"<html>")])
-def test_a_write_is_not_repeated_if_placement_gives_no_valid_response(rest, tmp_path, fault):
+def test_a_write_without_a_valid_answer_is_not_repeated(rest, tmp_path, fault):
+    """Placement answers 503 or HTML, or the connection breaks. The agent sends its PUT once and raises an error."""
     uuid = rest.make_provider()
     sent = []
     script = on_write(1, fault)
@@ -380,7 +404,8 @@ def test_a_write_is_not_repeated_if_placement_gives_no_valid_response(rest, tmp_
         (Answer(409, b'{"errors":[{"code":"placement.undefined_code"}]}'), GenerationConflict),
     ],
 )
-def test_a_401_raises_an_access_error_and_a_409_raises_a_conflict_error(rest, tmp_path, answer, kind):
+def test_the_status_of_a_failed_write_decides_its_error(rest, tmp_path, answer, kind):
+    """The agent raises PlacementDenied after a 401 from Placement, and GenerationConflict after a 409."""
     uuid = rest.make_provider()
     writer = scripted(rest, tmp_path, on_path(1, "/inventories", answer))
     with pytest.raises(kind):
@@ -388,7 +413,8 @@ def test_a_401_raises_an_access_error_and_a_409_raises_a_conflict_error(rest, tm
 
 
 @pytest.mark.parametrize("cut", [0, 1, 2, 3])
-def test_the_writer_stops_before_its_next_write_if_the_agent_is_told_to_stop(rest, writer, cut):
+def test_no_further_write_follows_a_request_to_stop(rest, writer, cut):
+    """The agent is told to stop before one of four planned writes, and sends none of the remaining writes."""
     uuid = new_uuid()
     writes = (
         creation(uuid),
@@ -404,7 +430,8 @@ def test_the_writer_stops_before_its_next_write_if_the_agent_is_told_to_stop(res
     assert bool(cut > 1 and rest.inventories(uuid)) is (cut > 1)
 
 
-def test_a_read_and_the_writes_after_it_send_the_same_global_request_id(rest, client, writer):
+def test_reads_and_writes_share_a_global_request_id(rest, client, writer):
+    """Placement's log shows one global request id for the agent's read of a provider and the writes after it."""
     uuid = new_uuid()
     before = len(rest.log())
     with client.global_request_id() as request_id:

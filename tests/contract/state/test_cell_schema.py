@@ -48,7 +48,8 @@ INDEXES_SINCE = {
 }
 
 
-def test_the_cell_schema_file_matches_the_database_migrations_of_nova(tmp_path, monkeypatch, record_property):
+def test_the_schema_file_matches_the_migrations_of_nova(tmp_path, monkeypatch, record_property):
+    """The schema file that the tests use equals the tables that nova's own database migrations create."""
     again = tmp_path / "cell_schema.json"
     arguments = ["make_cell_schema", "--nova-python", str(nova_python()), "--target", str(again)]
     monkeypatch.setattr("sys.argv", arguments)
@@ -68,7 +69,8 @@ def test_the_cell_schema_file_matches_the_database_migrations_of_nova(tmp_path, 
         assert again.read_text() == TARGET.read_text()
 
 
-def test_tables_that_the_tests_create_match_the_cell_schema(tmp_path):
+def test_tables_created_by_tests_match_the_schema_file(tmp_path):
+    """The agent's tests create nova's tables, with the columns, keys and indexes of the schema file."""
     url = f"sqlite:///{tmp_path / 'cell.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -80,7 +82,7 @@ def test_tables_that_the_tests_create_match_the_cell_schema(tmp_path):
     }
 
 
-def test_every_column_that_the_agent_reads_exists_in_the_schema_of_nova():
+def test_every_column_that_the_agent_reads_exists_in_nova():
     schema = json.loads(cell.SCHEMA.read_text())["tables"]
 
     assert sorted(COLUMNS) == sorted(TABLES)
@@ -88,7 +90,8 @@ def test_every_column_that_the_agent_reads_exists_in_the_schema_of_nova():
         assert set(columns) <= {column["name"] for column in schema[table]["columns"]}
 
 
-def test_nova_and_the_agent_can_read_the_json_columns_of_each_other():
+def test_nova_and_the_agent_can_read_the_same_json_columns():
+    """Nova's objects load the JSON columns that the tests write, and the agent loads the JSON that nova writes."""
     context = MigrationContext(
         migration_id=3, old_numa=FLOATING, new_numa=PINNED, old_pci=("0000:81:00.1",), new_pci=("0000:82:00.0",)
     )
