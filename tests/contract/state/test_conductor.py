@@ -66,7 +66,8 @@ def same(state, other):
     return state.host == other.host
 
 
-def test_conductor_and_sql_return_equal_data_about_nova(filled, source):
+def test_conductor_and_sql_return_equal_data(filled, source):
+    """The agent reads nova's data either through nova-conductor or from the database; the two results are equal."""
     state = read(source, world().consumers)
 
     assert state.kind is StateKind.CONDUCTOR
@@ -76,8 +77,8 @@ def test_conductor_and_sql_return_equal_data_about_nova(filled, source):
 
 
 @pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
-def test_conductor_and_sql_return_equal_data_for_any_compute_node_uuid(filled, source, number):
-    """The state contains the node of this uuid, if nova has one, and always the records of this host."""
+def test_conductor_and_sql_return_equal_data_for_any_node_uuid(filled, source, number):
+    """The agent asks for a compute node by its uuid. The node is its own, of another host, deleted, or missing."""
     state = read(source, node_uuid=uuid(100 + number))
 
     assert same(state, by_sql(filled, node_uuid=uuid(100 + number)))
@@ -85,18 +86,21 @@ def test_conductor_and_sql_return_equal_data_for_any_compute_node_uuid(filled, s
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_conductor_and_sql_return_equal_data_without_consumer_uuids(filled, source):
+def test_conductor_and_sql_are_equal_without_consumer_uuids(filled, source):
+    """The agent asks for no consumer of Placement. nova-conductor and the database return equal data."""
     assert same(read(source), by_sql(filled))
 
 
-def test_reading_a_cell_that_lacks_this_host_returns_an_empty_state(conductor_cell, source):
+def test_a_cell_that_lacks_this_host_returns_no_data(conductor_cell, source):
+    """Nova's database has no row of this host. The agent's read then returns no service, node or instance."""
     conductor_cell.empty()
     state = read(source, frozenset({uuid(1)}), uuid(101))
 
     assert (state.service, state.nodes, state.records, state.instances) == (None, (), (), ())
 
 
-def test_conductor_and_sql_return_the_same_hosts_of_all_compute_services(filled, source):
+def test_conductor_and_sql_return_the_same_compute_hosts(filled, source):
+    """The agent lists the hosts of all nova-compute services, and omits deleted services."""
     service = dataclasses.replace(world().expected.service, id=4711, disabled=True)
     gone = dataclasses.replace(service, id=4712)
     with filled.engine.begin() as connection:
@@ -114,8 +118,8 @@ def test_conductor_and_sql_return_the_same_hosts_of_all_compute_services(filled,
     assert "deleted-host" not in found
 
 
-def test_conductor_and_sql_return_the_same_migrations_of_an_instance(filled, source):
-    """Of two instances and a third without migrations: in any status, between any hosts, but not deleted."""
+def test_conductor_and_sql_return_the_same_migrations(filled, source):
+    """The agent asks for all migrations of three instances, in any status and between any hosts."""
     moves = (*world().expected.migrations, *world().other_migrations)
     asked = frozenset({moves[0].instance_uuid, moves[-1].instance_uuid, uuid(4711)})
     sql = NovaSql(filled.url)
@@ -130,15 +134,15 @@ def test_conductor_and_sql_return_the_same_migrations_of_an_instance(filled, sou
     assert found.pulse.heartbeat is not None
 
 
-def test_the_timestamp_of_a_conductor_read_is_taken_from_the_clock_of_the_agent(filled, source):
+def test_a_conductor_read_has_the_time_of_the_agents_clock(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     now = read(source).now
 
     assert before <= now <= datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
 
 
-def test_heal_and_the_audit_read_the_same_last_heartbeat_of_nova_compute(filled, source):
-    """Heal waits until the pulse is new enough, then reads the rows: both must judge by the same services."""
+def test_heal_and_the_audit_read_the_same_heartbeat(filled, source):
+    """`stocktake heal` and an audit read the same last heartbeat of nova-compute through nova-conductor."""
     ago = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0) - datetime.timedelta(seconds=20)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "services", {"host": HOST}, last_seen_up=ago)
@@ -146,7 +150,11 @@ def test_heal_and_the_audit_read_the_same_last_heartbeat_of_nova_compute(filled,
     assert source.pulse(HOST, Deadline.after(30)).heartbeat == read(source).heartbeat == ago
 
 
-def test_only_changed_instances_are_reread_and_the_rest_come_from_the_cache(filled, source):
+def test_unchanged_instances_come_from_the_cache(filled, source):
+    """One instance changed in nova.
+
+    The agent's next read shows the change and takes all other instances from the cache.
+    """
     first, second = read(source), read(source)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, task_state="deleting")
@@ -158,7 +166,8 @@ def test_only_changed_instances_are_reread_and_the_rest_come_from_the_cache(fill
     )
 
 
-def test_a_repeated_read_makes_seven_rpc_calls_for_any_number_of_instances(filled, client, source):
+def test_a_repeated_read_makes_seven_rpc_calls(filled, client, source):
+    """The agent needs seven calls to nova-conductor for its second read of a host with 44 instances."""
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
         cell.set_columns(connection, "instances", {"node": "old-name.example.org"}, node=NODE)
@@ -176,6 +185,7 @@ def test_a_repeated_read_makes_seven_rpc_calls_for_any_number_of_instances(fille
 
 
 def test_the_boot_disk_of_an_instance_is_requested_only_once(filled, client, source):
+    """The agent asks nova-conductor once whether a new instance boots from a volume, and remembers the answer."""
     read(source)
     with filled.engine.begin() as connection:
         cell.add_instance(connection, instance(50, boots_from_volume=True))
@@ -190,7 +200,8 @@ def test_the_boot_disk_of_an_instance_is_requested_only_once(filled, client, sou
     assert same(states[1], by_sql(filled))
 
 
-def test_one_conductor_call_looks_up_at_most_500_unknown_consumers(filled, client, source):
+def test_one_conductor_call_looks_up_at_most_500_consumers(filled, client, source):
+    """The agent looks up 1001 consumers of Placement in three parts."""
     read(source)
 
     def calls(count):
@@ -202,7 +213,8 @@ def test_one_conductor_call_looks_up_at_most_500_unknown_consumers(filled, clien
     assert calls(1001) - calls(1) == 3 * 2
 
 
-def test_the_conductor_finds_a_deleted_and_hidden_instance_of_another_host(filled, source):
+def test_conductor_finds_a_deleted_instance_of_another_host(filled, source):
+    """The agent asks nova-conductor for the uuid of an instance that is deleted and hidden."""
     elsewhere = instance(60, host="cmp2", node="cmp2.example.org", hidden=True, deleted=True, deleted_at=T0)
     with filled.engine.begin() as connection:
         cell.add_instance(connection, elsewhere)
@@ -222,7 +234,7 @@ def test_an_instance_deleted_by_nova_is_read_as_deleted(filled, source):
     assert same(state, by_sql(filled, frozenset({uuid(2)})))
 
 
-def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
+def test_only_the_newest_100_finished_evacuations_are_read(filled, source):
     with filled.engine.begin() as connection:
         for number in range(1000, 1120):
             newer = T0 + datetime.timedelta(hours=number)
@@ -243,7 +255,8 @@ def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
         ("numa_topology", "{cut off"),
     ],
 )
-def test_broken_json_in_one_instance_leaves_the_other_instances_readable(filled, source, column, text):
+def test_broken_json_affects_only_its_own_instance(filled, source, column, text):
+    """One instance has broken JSON in nova's database. The agent reports it as unreadable and reads all others."""
     whole = read(source, world().consumers)
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
@@ -267,7 +280,8 @@ def test_an_instance_without_a_flavor_is_listed_as_unreadable(filled, source):
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_an_instance_without_disk_records_is_volume_backed_if_it_has_no_image(filled, source, image_ref, volume):
+def test_an_instance_without_an_image_boots_from_a_volume(filled, source, image_ref, volume):
+    """Nova has no block device row for the instance, so the agent looks whether the instance has an image."""
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -275,7 +289,8 @@ def test_an_instance_without_disk_records_is_volume_backed_if_it_has_no_image(fi
     assert read(source).instances[0].boots_from_volume is volume
 
 
-def test_conductor_and_sql_return_equal_data_if_a_compute_node_is_deleted(filled, source):
+def test_conductor_and_sql_are_equal_if_a_node_is_deleted(filled, source):
+    """A compute node is deleted in nova. The agent reads the same data through nova-conductor and from the database."""
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, deleted=1)
 
@@ -285,7 +300,8 @@ def test_conductor_and_sql_return_equal_data_if_a_compute_node_is_deleted(filled
 # Versions: only conductor knows which versions it supports, so each of these tests asks the released conductor.
 
 
-def test_the_error_about_a_too_old_conductor_names_both_object_versions(filled):
+def test_the_error_about_an_old_conductor_shows_both_versions(filled):
+    """nova-conductor is older than the agent needs. The error shows the needed and the offered object version."""
     newer = {**MANIFEST, "InstanceList": "2.99"}
     with client_of(filled.bus(), newer) as client, pytest.raises(SourceInconsistent) as raised:
         read(ConductorState(client))
@@ -294,7 +310,8 @@ def test_the_error_about_a_too_old_conductor_names_both_object_versions(filled):
     assert all(part in message for part in ("InstanceList 2.99", MANIFEST["InstanceList"], "upgrade"))
 
 
-def test_the_agent_can_read_older_object_versions_from_conductor(filled):
+def test_the_agent_can_read_older_object_versions(filled):
+    """The agent asks nova-conductor for older versions of nova's objects, and reads all data that they contain."""
     older = {**MANIFEST, "InstanceList": "2.5", "Instance": "2.6", "MigrationList": "1.4", "Migration": "1.5"}
     with client_of(filled.bus(), older) as client:
         state = read(ConductorState(client), world().consumers)
@@ -306,14 +323,15 @@ def test_the_agent_can_read_older_object_versions_from_conductor(filled):
 
 
 def test_an_instance_object_in_version_2_5_is_unreadable(filled):
-    """Instance 2.5 lacks ``hidden``: a deleted instance may be the other half of a cross-cell resize, and no leak."""
+    """Nova's Instance object lacks the field `hidden` in version 2.5, and the agent needs this field."""
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.5", "Instance": "2.5"}) as client:
         state = read(ConductorState(client), world().consumers)
     assert state.instances
     assert all("the Instance lacks hidden" in instance.problem for instance in state.instances)
 
 
-def test_the_agent_accepts_nova_objects_in_a_newer_minor_version(filled):
+def test_the_agent_accepts_objects_in_a_newer_minor_version(filled):
+    """The agent asks nova-conductor for an older minor version, and reads the newer objects that it gets."""
     with client_of(filled.bus(), {**MANIFEST, "Instance": "2.1", "Flavor": "1.0"}) as client:
         answer = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         state = read(ConductorState(client), world().consumers)
@@ -322,7 +340,8 @@ def test_the_agent_accepts_nova_objects_in_a_newer_minor_version(filled):
     assert same(state, world().expected)
 
 
-def test_conductor_converts_objects_to_the_older_version_that_a_client_requests(filled):
+def test_conductor_converts_objects_to_an_older_version(filled):
+    """The agent asks nova-conductor to convert its newest instance objects to version 2.5."""
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))
@@ -330,7 +349,8 @@ def test_conductor_converts_objects_to_the_older_version_that_a_client_requests(
     assert {each["nova_object.version"] for each in older["nova_object.data"]["objects"]} == {"2.5"}
 
 
-def test_flavor_extra_specs_read_by_rpc_are_unchanged(filled, source):
+def test_extra_specs_read_through_conductor_are_unchanged(filled, source):
+    """A flavor's extra specs reach the agent through nova-conductor as they are in nova's database."""
     state = read(source, world().consumers)
 
     assert LARGE in {each.new_flavor for each in state.instances}

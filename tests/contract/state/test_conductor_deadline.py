@@ -81,13 +81,15 @@ def recovers(proxy, source):
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_read_over_a_slow_new_broker_connection_fails_within_the_deadline(proxy, source, phase):
+def test_a_read_over_a_slow_new_connection_ends_in_time(proxy, source, phase):
+    """The message broker sends one byte a second while the agent connects, and the agent's read fails in time."""
     trickle(proxy, PHASES[phase])
     print(f"conductor {phase}: {late(source):.2f} s")
     recovers(proxy, source)
 
 
-def test_a_read_fails_within_its_deadline_if_the_broker_answers_slowly(proxy, source):
+def test_a_read_over_a_slow_open_connection_ends_in_time(proxy, source):
+    """The message broker sends one byte a second over an open connection, and the agent's read fails in time."""
     assert read(source, 30.0).service is not None
     trickle(proxy)
     print(f"conductor open connection: {late(source):.2f} s")

@@ -84,7 +84,8 @@ def without_broker(cell):
         taken_up(cell)
 
 
-def test_a_stopped_conductor_is_reported_as_unavailable_until_its_restart(filled, source):
+def test_a_stopped_conductor_makes_reads_fail_until_restart(filled, source):
+    """The agent's read fails in time with an error about nova-conductor. After the restart a read succeeds."""
     filled.conductor.stop()
     try:
         error = failure(source)
@@ -98,7 +99,8 @@ def test_a_stopped_conductor_is_reported_as_unavailable_until_its_restart(filled
     assert read(source, 30).service is not None
 
 
-def test_the_rpc_response_timeout_limits_a_call_that_has_a_longer_deadline(filled):
+def test_rpc_response_timeout_ends_a_read_before_its_deadline(filled):
+    """nova-conductor is stopped. With rpc_response_timeout = 2 the agent's read fails after 2 s, not after 30."""
     filled.conductor.stop()
     try:
         with state_of(filled.bus(response_timeout_s=2)) as source:
@@ -112,7 +114,8 @@ def test_the_rpc_response_timeout_limits_a_call_that_has_a_longer_deadline(fille
     assert took_s < 2 + SLACK_S
 
 
-def test_a_killed_broker_is_reported_and_reads_succeed_after_its_restart(filled, source):
+def test_a_killed_broker_makes_reads_fail_until_restart(filled, source):
+    """The error of the agent's reads mentions the message broker. After the broker's restart a read succeeds."""
     with without_broker(filled):
         errors = [failure(source), failure(source)]
 
@@ -125,7 +128,8 @@ def good(source):
         return read(source, ENOUGH_S).service is not None
 
 
-def test_a_first_read_without_a_broker_fails_and_a_later_read_succeeds(filled):
+def test_a_first_read_without_a_broker_fails(filled):
+    """The message broker is down at the agent's first read. After the broker's start a read succeeds."""
     with state_of(filled.bus()) as source:
         with without_broker(filled):
             error = failure(source, 10)
@@ -134,7 +138,8 @@ def test_a_first_read_without_a_broker_fails_and_a_later_read_succeeds(filled):
         assert read(source, 30).service is not None
 
 
-def test_a_frozen_broker_makes_reads_fail_until_the_broker_resumes(filled, source):
+def test_a_frozen_broker_makes_reads_fail_until_it_resumes(filled, source):
+    """The message broker freezes while the agent has an open connection to it."""
     with filled.broker.paused():
         errors = [failure(source, 3) for _ in range(2)]
     taken_up(filled)
@@ -143,8 +148,8 @@ def test_a_frozen_broker_makes_reads_fail_until_the_broker_resumes(filled, sourc
     assert until(lambda: good(source), 120, "the source reads again")
 
 
-def test_reads_work_again_after_the_message_broker_was_frozen(filled):
-    """The first read, which meets the frozen broker, fails."""
+def test_a_first_read_with_a_frozen_broker_fails(filled):
+    """The message broker is frozen at the agent's first read. A read succeeds after the broker resumes."""
     with state_of(filled.bus()) as source:
         with filled.broker.paused():
             error = failure(source, 3)
@@ -154,7 +159,8 @@ def test_reads_work_again_after_the_message_broker_was_frozen(filled):
         assert until(lambda: good(source), 120, "the source reads again")
 
 
-def test_closing_the_client_does_not_hang_with_a_frozen_broker(filled):
+def test_closing_the_client_does_not_hang_on_a_frozen_broker(filled):
+    """The agent closes its connection to a frozen message broker, and the call returns within seconds."""
     client = ConductorClient(Bus(filled.bus()))
     with filled.broker.paused():
         failure(ConductorState(client), 1)
@@ -166,7 +172,8 @@ def test_closing_the_client_does_not_hang_with_a_frozen_broker(filled):
     assert took_s < SLACK_S
 
 
-def test_a_wrong_password_error_names_the_broker_user(filled):
+def test_the_error_about_a_wrong_password_shows_the_user(filled):
+    """The message broker refuses the agent's password. The error shows the user and not the password."""
     with state_of(filled.bus(url=filled.broker.url.replace(PASSWORD, "something-else"))) as source:
         errors = [failure(source, ENOUGH_S), failure(source, ENOUGH_S)]
 
@@ -176,19 +183,22 @@ def test_a_wrong_password_error_names_the_broker_user(filled):
     assert errors[0].message == errors[1].message
 
 
-def test_a_missing_virtual_host_of_the_broker_is_named_in_the_error(filled):
+def test_the_error_mentions_a_missing_virtual_host(filled):
+    """The agent's transport_url has a virtual host that the message broker lacks."""
     with state_of(filled.bus(url=f"{filled.broker.url}nowhere")) as source:
         error = failure(source, ENOUGH_S)
 
     assert "virtual host" in error.message
 
 
-def test_reads_succeed_even_if_only_the_agent_sets_amqp_durable_queues(filled):
+def test_the_agent_alone_may_set_amqp_durable_queues(filled):
+    """The agent can read from nova-conductor even though only the agent sets amqp_durable_queues."""
     with state_of(filled.bus(rabbit=(("amqp_durable_queues", True),))) as source:
         assert read(source, 30).service is not None
 
 
-def test_a_read_of_nova_data_fails_if_no_conductor_listens_on_the_broker(filled, monkeypatch):
+def test_reads_fail_if_no_conductor_listens_on_the_broker(filled, monkeypatch):
+    """The agent's error says that nobody answered on the topic conductor."""
     monkeypatch.setattr(client_module, "EXCHANGE", "nobody-s")
     with state_of(filled.bus()) as source:
         errors = [failure(source), failure(source)]
@@ -196,22 +206,24 @@ def test_a_read_of_nova_data_fails_if_no_conductor_listens_on_the_broker(filled,
     assert all("no answer on topic conductor" in error.message for error in errors)
 
 
-def test_a_refused_broker_connection_is_named_in_the_error(filled):
+def test_the_error_reports_a_refused_broker_connection(filled):
+    """No message broker listens on the port of the agent's transport_url."""
     with state_of(filled.bus(url=f"rabbit://{USER}:{PASSWORD}@127.0.0.1:{free_port()}/")) as source:
         error = failure(source, 10)
 
     assert "cannot reach the broker" in error.message
 
 
-def test_an_unknown_transport_driver_is_named_in_the_error(filled):
+def test_the_error_shows_an_unknown_transport_driver(filled):
+    """The agent's transport_url begins with a driver that oslo.messaging does not know."""
     with state_of(filled.bus(url=f"no-such-driver://{USER}:{PASSWORD}@127.0.0.1/")) as source:
         error = failure(source)
 
     assert "no-such-driver" in error.message
 
 
-def test_reads_through_nova_conductor_fail_while_its_database_is_down(filled, source):
-    """The agent reads again as soon as the conductor has its database back."""
+def test_reads_fail_while_the_conductor_database_is_down(filled, source):
+    """The agent reads through nova-conductor, and a read succeeds again after the database's restart."""
     filled.database.kill()
     try:
         error = failure(source)
@@ -223,7 +235,8 @@ def test_reads_through_nova_conductor_fail_while_its_database_is_down(filled, so
     assert until(lambda: good(source), 120, "conductor has its database again")
 
 
-def test_a_frozen_conductor_database_makes_reads_fail_until_resume(filled, source):
+def test_reads_fail_while_the_conductor_database_is_frozen(filled, source):
+    """The agent reads through nova-conductor, and a read succeeds again after the database resumes."""
     with filled.database.paused():
         error = failure(source, 3)
 

@@ -106,6 +106,7 @@ def rows(empty, **where):
 
 
 def test_a_written_compute_node_record_is_read_back_unchanged(empty, client, writer):
+    """The agent creates a compute node record through nova-conductor and reads the same values from it."""
     apply(writer, CreateComputeNode(record=RECORD))
     [read] = records(client)
 
@@ -115,7 +116,8 @@ def test_a_written_compute_node_record_is_read_back_unchanged(empty, client, wri
     assert replace(read, id=None, pci_pools=RECORD.pci_pools) == RECORD
 
 
-def test_a_created_compute_node_record_has_values_in_the_column_format_of_nova(empty, writer):
+def test_a_created_record_has_the_column_format_of_nova(empty, writer):
+    """The agent creates a compute node through nova-conductor. The row in nova's database has nova's own formats."""
     apply(writer, CreateComputeNode(record=RECORD))
     [row] = rows(empty, uuid=RECORD.uuid)
 
@@ -128,14 +130,16 @@ def test_a_created_compute_node_record_has_values_in_the_column_format_of_nova(e
     assert (row["cpu_allocation_ratio"], row["ram_allocation_ratio"], row["deleted"]) == (4.0, 1.5, 0)
 
 
-def test_an_unset_cpu_ratio_is_read_back_as_initial_cpu_allocation_ratio(empty, client, writer):
+def test_an_unset_cpu_ratio_becomes_the_initial_ratio(empty, client, writer):
+    """The agent creates a compute node without a CPU ratio, and nova fills in initial_cpu_allocation_ratio."""
     apply(writer, CreateComputeNode(record=replace(RECORD, cpu_ratio=None)))
 
     # That conductor's nova.conf sets no ratio, so the value is nova's initial_cpu_allocation_ratio.
     assert records(client)[0].cpu_ratio == 4.0
 
 
-def test_saving_a_compute_node_record_writes_only_the_columns_that_changed(empty, client, writer):
+def test_a_save_writes_only_the_columns_that_changed(empty, client, writer):
+    """The agent saves a compute node record and keeps the columns that another client changed meanwhile."""
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     # Another client meanwhile writes columns that the agent does not change.
@@ -153,7 +157,8 @@ def test_saving_a_compute_node_record_writes_only_the_columns_that_changed(empty
 
 
 @pytest.mark.parametrize("name", [field.name for field in fields(NodeRecord) if field.name not in {"id", "uuid"}])
-def test_each_field_of_a_compute_node_record_can_be_saved_separately(empty, client, writer, name):
+def test_each_field_of_a_compute_node_record_can_be_saved(empty, client, writer, name):
+    """The agent changes one field and saves the record through nova-conductor. A later read shows the new value."""
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     others = {
@@ -182,12 +187,14 @@ def test_each_field_of_a_compute_node_record_can_be_saved_separately(empty, clie
     assert read.changes(replace(wanted, host=HOST)) == ()
 
 
-def test_no_rpc_call_is_sent_if_nova_can_save_none_of_the_changed_fields(empty, writer):
+def test_fields_that_nova_cannot_save_cause_no_call(empty, writer):
+    """The agent asks nova-conductor for nothing if only the uuid and an unset ratio of a compute node changed."""
     # nova would refuse a save: the row does not exist.
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
 
-def test_s60_creating_a_compute_node_undeletes_the_old_row_with_the_same_uuid(empty, client, writer):
+def test_s60_a_created_compute_node_undeletes_its_old_row(empty, client, writer):
+    """The agent creates a compute node with the uuid of a deleted row, and nova-conductor restores that row."""
     apply(writer, CreateComputeNode(record=RECORD))
     [first] = records(client)
     apply(writer, DeleteComputeNode(record=first))
@@ -200,7 +207,8 @@ def test_s60_creating_a_compute_node_undeletes_the_old_row_with_the_same_uuid(em
     assert [row["deleted"] for row in rows(empty)] == [0]
 
 
-def test_a_compute_node_record_that_moved_to_another_host_is_not_deleted(empty, client, writer):
+def test_a_record_that_moved_to_another_host_is_not_deleted(empty, client, writer):
+    """A compute node record got another host after the agent had read it, so the agent does not delete it."""
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     with empty.engine.begin() as connection:
@@ -211,7 +219,8 @@ def test_a_compute_node_record_that_moved_to_another_host_is_not_deleted(empty, 
     assert [row["deleted"] for row in rows(empty, uuid=RECORD.uuid)] == [0]
 
 
-def test_a_second_compute_node_record_of_the_same_host_and_name_is_refused(empty, writer):
+def test_a_second_record_with_the_same_host_and_name_is_refused(empty, writer):
+    """Nova allows one compute node record for a host and node name; the error shows the refused record's uuid."""
     apply(writer, CreateComputeNode(record=RECORD))
 
     with pytest.raises(RecordRefused, match="DuplicateRecord") as raised:
@@ -220,7 +229,8 @@ def test_a_second_compute_node_record_of_the_same_host_and_name_is_refused(empty
     assert NODE in str(raised.value)
 
 
-def test_a_deleted_compute_node_record_cannot_be_saved_or_deleted_again(empty, client, writer):
+def test_a_deleted_record_cannot_be_saved_or_deleted_again(empty, client, writer):
+    """After the agent deleted a compute node record, nova refuses with ComputeHostNotFound to save or delete it."""
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     apply(writer, DeleteComputeNode(record=stored))
@@ -231,7 +241,8 @@ def test_a_deleted_compute_node_record_cannot_be_saved_or_deleted_again(empty, c
         apply(writer, DeleteComputeNode(record=stored))
 
 
-def test_a_save_that_nova_rejects_raises_an_error_and_keeps_the_stored_value(empty, client, writer):
+def test_a_save_that_nova_rejects_keeps_the_stored_value(empty, client, writer):
+    """The agent saves a compute node record with an unknown CPU architecture. Nova rejects the save with an error."""
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     wanted = replace(stored, supported_instances=(("z80", "kvm", "hvm"),))
