@@ -191,8 +191,8 @@ def behind_s(result: AuditResult) -> float | None:
     return state.behind_s
 
 
-def test_heal_deletes_no_allocation_if_the_database_replica_lags_15_minutes(world):
-    """In the replica the unshelved instance is still offloaded, so its allocation looks stale."""
+def test_heal_deletes_nothing_if_the_replica_lags_15_minutes(world):
+    """The agent reads an old state of nova's database, in which the allocation of an instance looks stale."""
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)
     world.unshelve(uuid)
@@ -216,8 +216,8 @@ def test_heal_deletes_no_allocation_if_the_database_replica_lags_15_minutes(worl
     assert world.held(uuid) == HELD
 
 
-def test_heal_waits_for_the_database_replica_and_then_sees_a_changed_instance(world):
-    """The replica is a few seconds behind, so it counts as current; it catches up while heal waits."""
+def test_heal_waits_until_the_database_replica_caught_up(world):
+    """The replica lags a few seconds. Heal waits, sees that the instance changed, and keeps its allocation."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:
         audits.audit()
@@ -231,8 +231,8 @@ def test_heal_waits_for_the_database_replica_and_then_sees_a_changed_instance(wo
         assert codes(audits.audit()) == set()
 
 
-def test_heal_refuses_a_repair_while_the_database_replica_may_be_outdated(world, monkeypatch):
-    """A replica that stopped seconds ago counts as current for a minute."""
+def test_heal_refuses_a_repair_if_the_replica_stopped(world, monkeypatch):
+    """The agent reads a database replica that stopped seconds ago, so heal keeps an allocation that looks stale."""
     monkeypatch.setattr(recheck, "WAIT_S", 1.0)
     uuid = world.shelved()
     with daemon(world) as audits:
@@ -246,7 +246,8 @@ def test_heal_refuses_a_repair_while_the_database_replica_may_be_outdated(world,
     assert world.held(uuid) == HELD
 
 
-def test_heal_removes_a_stale_allocation_if_the_database_replica_lags_1_second(world):
+def test_heal_repairs_if_the_database_replica_lags_1_second(world):
+    """The agent reads nova's data from the replica, and removes a stale allocation from Placement."""
     uuid = world.shelved()
     world.servers.applies(delay_s=1)
     world.rest.allocate({world.root: HELD}, uuid)
@@ -255,7 +256,8 @@ def test_heal_removes_a_stale_allocation_if_the_database_replica_lags_1_second(w
     assert world.held(uuid) == {}
 
 
-def test_the_report_counts_the_findings_that_automatic_heal_will_repair(world):
+def test_the_report_counts_the_repairs_that_wait_for_heal(world):
+    """The agent's report shows one waiting repair after the first audit, and none after the repair."""
     uuid = world.shelved()
     world.rest.allocate({world.root: HELD}, uuid)
     with daemon(world) as audits:
@@ -313,7 +315,8 @@ LATE: dict[str, Callable[[World], None]] = {
 
 
 @pytest.mark.parametrize("how", LATE)
-def test_a_lagging_database_replica_does_not_make_nova_compute_look_dead(compute, how):
+def test_a_lagging_replica_does_not_make_nova_compute_look_dead(compute, how):
+    """The agent reads nova-compute's heartbeat from a late database replica, and does not replace nova-compute."""
     is_old = how == "stopped 15 minutes ago"
     LATE[how](compute)
     generation = compute.rest.generation(compute.root)
@@ -326,7 +329,8 @@ def test_a_lagging_database_replica_does_not_make_nova_compute_look_dead(compute
     assert compute.rest.generation(compute.root) == generation
 
 
-def test_the_agent_replaces_a_dead_nova_compute_even_if_the_replica_lags(compute):
+def test_the_agent_replaces_a_dead_nova_compute_despite_a_lag(compute):
+    """The agent reads from a database replica that lags 1 second, and takes over nova-compute's provider."""
     compute.servers.applies(delay_s=1)
     with daemon(compute) as audits:
         until(lambda: audits.audit().report.published, 10 * DOWN_S, "the takeover")

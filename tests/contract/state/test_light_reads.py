@@ -63,7 +63,8 @@ def report_of_compute(connection, age_s):
     )
 
 
-def test_two_lightweight_reads_return_the_same_digest_if_no_row_changed(filled, source):
+def test_a_quick_read_returns_the_same_digest_if_no_row_changed(filled, source):
+    """The agent's quick read returns only a digest of nova's rows, through nova-conductor or from the database."""
     last = full(source)
     first, second = light(source, last), light(source, last)
     again = first.renewed(last)
@@ -157,16 +158,18 @@ def unseen(filled, source, changes):
     return missed
 
 
-def test_a_lightweight_read_of_nova_data_detects_every_change_of_an_instance(filled, source):
-    """It also detects changes of migrations and of the compute service."""
+def test_a_quick_read_detects_changes_of_instances(filled, source):
+    """The agent's quick read returns a new digest after a change of an instance, a migration or the service."""
     assert unseen(filled, source, VISIBLE) == []
 
 
-def test_a_lightweight_sql_read_detects_changes_that_do_not_set_updated_at(filled, sql):
+def test_a_quick_sql_read_detects_changes_without_a_new_time(filled, sql):
+    """The agent's quick database read detects changes of nova's rows even if updated_at stays the same."""
     assert unseen(filled, sql, ONLY_SQL) == []
 
 
-def test_a_lightweight_conductor_read_makes_four_calls_for_any_instance_count(filled, client, conductor):
+def test_a_quick_conductor_read_makes_four_calls(filled, client, conductor):
+    """The agent asks nova-conductor four times whether anything changed on a host with 44 instances."""
     with filled.engine.begin() as connection:
         report_of_compute(connection, 5)
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)
@@ -188,7 +191,8 @@ def test_a_lightweight_conductor_read_makes_four_calls_for_any_instance_count(fi
 
 
 @pytest.mark.parametrize(("age_s", "asks"), [(5, False), (40, True), (-30, True)], ids=["recent", "old", "ahead"])
-def test_a_lightweight_read_lists_conductors_if_the_compute_heartbeat_is_old(filled, client, conductor, age_s, asks):
+def test_an_old_heartbeat_makes_a_quick_read_list_conductors(filled, client, conductor, age_s, asks):
+    """The heartbeat of nova-compute is old or in the future, so the agent also asks for those of conductors."""
     last = full(conductor)
     with filled.engine.begin() as connection:
         report_of_compute(connection, age_s)
@@ -200,7 +204,8 @@ def test_a_lightweight_read_lists_conductors_if_the_compute_heartbeat_is_old(fil
     assert found.service.last_seen_up is not None
 
 
-def test_the_digest_of_nova_rows_is_unreliable_if_a_row_was_just_saved(filled, conductor):
+def test_a_digest_is_unreliable_if_a_row_was_just_saved(filled, conductor):
+    """Nova saves times in whole seconds, so the agent's digest may miss a second save in the same second."""
     last = full(conductor)
 
     def settled_after(seconds):

@@ -75,7 +75,8 @@ def recovers(proxy, source):
 
 
 @pytest.mark.parametrize("phase", PHASES)
-def test_a_read_over_a_slow_new_connection_ends_at_the_deadline(proxy, source, phase):
+def test_a_read_over_a_slow_new_connection_ends_in_time(proxy, source, phase):
+    """While the agent connects to nova's database, the database sends one byte a second. The read fails in time."""
     trickle(proxy, PHASES[phase])
     laps = [late(source) for _ in range(3)]
 
@@ -86,7 +87,8 @@ def test_a_read_over_a_slow_new_connection_ends_at_the_deadline(proxy, source, p
     assert threads_named(READER) == 1
 
 
-def test_a_read_over_a_slow_open_connection_ends_at_the_deadline(proxy, source):
+def test_a_read_over_a_slow_open_connection_ends_in_time(proxy, source):
+    """Nova's database sends one byte a second over an open connection, and the agent's read fails in time."""
     read(source, 20.0)
     trickle(proxy)
     laps = [late(source) for _ in range(3)]
