@@ -49,17 +49,19 @@ def fill_and_read(url):
         source.close()
 
 
-def test_rows_that_the_test_wrote_to_the_database_are_read_back_unchanged(filled, source):
+def test_rows_in_the_database_are_read_back_unchanged(filled, source):
+    """The test writes rows of nova into SQLite or MariaDB, and the agent reads the same values."""
     state = read(source, world().consumers)
 
     assert replace(state, now=None, pulse_at=None) == world().expected
 
 
-def test_rows_are_read_back_unchanged_from_a_database_created_by_nova(nova_cell_url):
+def test_rows_in_a_database_made_by_nova_are_read_unchanged(nova_cell_url):
+    """Nova's own migrations create the tables, the test writes rows, and the agent reads the same values."""
     assert replace(fill_and_read(nova_cell_url), now=None, pulse_at=None) == world().expected
 
 
-def test_a_read_is_timestamped_with_the_clock_of_the_database_in_utc(filled, source):
+def test_a_read_has_the_time_of_the_database_in_utc(filled, source):
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
     now = read(source).now
     after = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
@@ -67,7 +69,11 @@ def test_a_read_is_timestamped_with_the_clock_of_the_database_in_utc(filled, sou
     assert before <= now <= after
 
 
-def test_only_changed_instances_are_reread_and_the_rest_come_from_the_cache(filled, source):
+def test_unchanged_instances_come_from_the_cache(filled, source):
+    """One instance changed in nova.
+
+    The agent's next read shows the change and takes all other instances from the cache.
+    """
     first, second = read(source), read(source)
     with filled.begin() as connection:
         cell.set_columns(connection, "services", {"host": HOST}, last_seen_up=T0 + datetime.timedelta(days=9))
@@ -84,7 +90,8 @@ def test_only_changed_instances_are_reread_and_the_rest_come_from_the_cache(fill
     )
 
 
-def test_without_given_consumers_the_agent_reads_only_instances_of_this_host(filled, source):
+def test_the_agent_reads_only_instances_related_to_its_host(filled, source):
+    """The agent reads the instances that run on its host, move to or from it, or were evacuated from it."""
     state = read(source)
 
     # 5, 6 and 7 come through migrations and evacuations of this host.
@@ -101,14 +108,14 @@ def test_s31_a_migration_with_a_null_status_is_ignored(filled, source):
     assert state.unreadable == ()
 
 
-def test_a_migration_is_ignored_if_its_row_is_marked_as_deleted(filled, source):
+def test_a_migration_marked_as_deleted_is_ignored(filled, source):
     with filled.begin() as connection:
         cell.set_columns(connection, "migrations", {"id": 1}, deleted=1)
 
     assert [each.id for each in read(source).migrations] == [2, 3, 4]
 
 
-def test_only_the_newest_hundred_finished_evacuations_are_read(filled, source):
+def test_only_the_newest_100_finished_evacuations_are_read(filled, source):
     with filled.begin() as connection:
         for number in range(1000, 1120):
             newer = T0 + datetime.timedelta(hours=number)
@@ -141,7 +148,11 @@ def test_an_instance_deleted_by_nova_is_read_as_deleted(filled, source):
         ("migration_context", "[]"),
     ],
 )
-def test_broken_json_in_one_instance_leaves_the_other_instances_readable(filled, source, column, text):
+def test_broken_json_affects_only_its_own_instance(filled, source, column, text):
+    """One instance has broken or missing JSON in nova's database.
+
+    The agent reports it as unreadable and reads all others.
+    """
     with filled.begin() as connection:
         cell.set_columns(connection, "instance_extra", {"instance_uuid": uuid(1)}, **{column: text})
     state = read(source, world().consumers)
@@ -153,7 +164,8 @@ def test_broken_json_in_one_instance_leaves_the_other_instances_readable(filled,
     assert state.instances[1:] == world().expected.instances[1:]
 
 
-def test_an_instance_without_an_instance_extra_row_is_unreadable(filled, source):
+def test_an_instance_without_an_extra_row_is_unreadable(filled, source):
+    """Nova's table instance_extra has no row for the instance, so the agent does not know its flavor."""
     with filled.begin() as connection:
         cell.remove_rows(connection, "instance_extra", {"instance_uuid": uuid(1)})
     state = read(source)
@@ -163,7 +175,8 @@ def test_an_instance_without_an_instance_extra_row_is_unreadable(filled, source)
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_an_instance_without_disk_records_is_volume_backed_if_it_has_no_image(filled, source, image_ref, volume):
+def test_an_instance_without_an_image_boots_from_a_volume(filled, source, image_ref, volume):
+    """Nova has no block device row for the instance, so the agent looks whether the instance has an image."""
     with filled.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -193,7 +206,8 @@ def add_instances(engine, numbers):
     return frozenset(uuid(number) for number in numbers)
 
 
-def test_the_number_of_sql_statements_is_equal_for_any_number_of_instances(filled, source):
+def test_more_instances_need_no_more_sql_statements(filled, source):
+    """The agent reads 700 more instances with as many SQL statements as before, at most 11 of them SELECT."""
     few = statements_of(source, frozenset({uuid(1)}))
     consumers = add_instances(filled, range(10_000, 10_700))
     many = statements_of(source, consumers)
@@ -202,14 +216,16 @@ def test_the_number_of_sql_statements_is_equal_for_any_number_of_instances(fille
     assert sum(statement.lstrip().upper().startswith("SELECT") for statement in many) <= 11
 
 
-def test_one_sql_query_looks_up_at_most_500_unknown_consumers(filled, source):
+def test_one_sql_query_looks_up_at_most_500_consumers(filled, source):
+    """The agent looks up 1001 consumers of Placement in three parts."""
     one = statements_of(source, frozenset({str(uuid_module.UUID(int=1))}))
     many = statements_of(source, frozenset(str(uuid_module.UUID(int=number)) for number in range(1, 1002)))
 
     assert len(many) - len(one) == 3 * 2  # migrations, instances, boot disks: three lists instead of one
 
 
-def test_a_missing_column_is_named_in_the_error(filled, source):
+def test_the_error_shows_a_missing_column(filled, source):
+    """Nova's database lacks a column that the agent needs."""
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE instance_extra DROP COLUMN migration_context")
 
@@ -217,7 +233,7 @@ def test_a_missing_column_is_named_in_the_error(filled, source):
         read(source)
 
 
-def test_a_column_dropped_between_two_reads_is_named_in_the_error(filled, source):
+def test_the_error_shows_a_column_dropped_between_two_reads(filled, source):
     read(source)
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE block_device_mapping DROP COLUMN destination_type")
@@ -226,7 +242,8 @@ def test_a_column_dropped_between_two_reads_is_named_in_the_error(filled, source
         read(source)
 
 
-def test_a_missing_table_is_named_in_the_error_until_the_table_is_restored(filled, source):
+def test_the_error_shows_a_missing_table(filled, source):
+    """Nova's database lacks the table services. The agent's read succeeds after the table is back."""
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE services RENAME TO services_away")
 
@@ -238,7 +255,8 @@ def test_a_missing_table_is_named_in_the_error_until_the_table_is_restored(fille
     assert read(source).service == world().expected.service
 
 
-def test_the_read_transaction_rejects_writes(filled, source):
+def test_the_agent_reads_in_a_read_only_transaction(filled, source):
+    """The agent cannot change nova's database by mistake. The database rejects a write in the transaction."""
     read(source)
     with (
         source._database.snapshot(Deadline.after(20)) as connection,
@@ -255,6 +273,7 @@ def write_an_instance(engine):
 
 
 def test_a_read_sees_a_consistent_snapshot_of_the_database(filled, source):
+    """Another client's insert during the agent's read of nova's database does not change what the agent reads."""
     with source._database.snapshot(Deadline.after(20)) as connection:
         count = "SELECT COUNT(*) FROM instances"
         before = connection.exec_driver_sql(count).scalar()
@@ -277,7 +296,8 @@ def test_no_transaction_stays_open_after_a_read(filled, source):
             assert connection.exec_driver_sql("SELECT COUNT(*) FROM information_schema.innodb_trx").scalar() == 0
 
 
-def test_a_missing_sqlite_file_is_reported_as_unavailable_and_not_created(tmp_path):
+def test_a_missing_sqlite_file_is_not_created(tmp_path):
+    """The agent's read of a missing SQLite file fails and leaves the folder empty."""
     path = tmp_path / "no" / "cell.db"
     with contextlib.closing(NovaSql(f"sqlite:///{path}")) as source:
         with pytest.raises(SourceUnavailable, match=r"no/cell\.db"):
@@ -289,7 +309,8 @@ def test_a_missing_sqlite_file_is_reported_as_unavailable_and_not_created(tmp_pa
     assert list(path.parent.iterdir()) == []
 
 
-def test_a_database_file_is_read_if_its_path_has_special_characters(tmp_path):
+def test_a_sqlite_path_may_have_special_characters(tmp_path):
+    """The agent reads nova's data from a SQLite file with a blank, `#` and `%` in its name."""
     url = f"sqlite:///{tmp_path / 'a b#c%3fd.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -298,7 +319,8 @@ def test_a_database_file_is_read_if_its_path_has_special_characters(tmp_path):
     assert fill_and_read(url).service == world().expected.service
 
 
-def test_a_sqlite_file_with_garbage_is_reported_as_unavailable(tmp_path):
+def test_garbage_in_a_sqlite_file_makes_the_read_fail(tmp_path):
+    """The file for nova's data is not a SQLite database, and the agent reports the source as unavailable."""
     path = tmp_path / "cell.db"
     path.write_bytes(b"garbage " * 1000)
 
@@ -307,7 +329,8 @@ def test_a_sqlite_file_with_garbage_is_reported_as_unavailable(tmp_path):
             read(source)
 
 
-def test_a_locked_sqlite_file_is_reported_as_unavailable_within_the_deadline(tmp_path):
+def test_a_locked_sqlite_file_makes_the_read_fail_in_time(tmp_path):
+    """Another process holds the lock of nova's SQLite file. The agent's read fails, and succeeds after the unlock."""
     url = f"sqlite:///{tmp_path / 'cell.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)
@@ -334,12 +357,13 @@ def test_a_locked_sqlite_file_is_reported_as_unavailable_within_the_deadline(tmp
         ("nova:s3cret@db", "not a database URL"),
     ],
 )
-def test_an_unsupported_database_url_raises_a_config_error(url, named):
+def test_an_unsupported_database_url_is_a_config_error(url, named):
+    """The agent refuses a database URL with an unknown driver or no database, and its error omits the password."""
     with pytest.raises(ConfigError, match=named) as caught:
         NovaSql(url)
 
     assert "s3cret" not in str(caught.value)
 
 
-def test_the_extra_specs_of_a_flavor_are_read_from_the_database(filled, source):
+def test_the_extra_specs_of_a_flavor_are_read(filled, source):
     assert read(source).instances[1].new_flavor == LARGE

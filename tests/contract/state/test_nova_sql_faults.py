@@ -90,7 +90,8 @@ def on_statement(source, word, act):
         event.remove(engine, "before_cursor_execute", look)
 
 
-def test_a_killed_database_is_reported_as_unavailable_until_its_restart(server, source):
+def test_a_killed_database_makes_reads_fail_until_restart(server, source):
+    """The agent's read of nova's database fails in time. After the restart the agent reads the same data as before."""
     good = read(source)
     server.kill()
     try:
@@ -101,7 +102,8 @@ def test_a_killed_database_is_reported_as_unavailable_until_its_restart(server, 
     assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_first_read_fails_if_the_database_is_down_and_a_later_read_succeeds(server, source_of):
+def test_a_first_read_with_the_database_down_fails(server, source_of):
+    """Nova's database is down at the agent's first read. After the database's start a read succeeds."""
     server.stop()
     source = source_of(server.url("cell"))
     try:
@@ -119,7 +121,8 @@ def test_a_database_restart_between_two_reads_causes_no_error(server, source):
     assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_frozen_database_is_reported_as_unavailable_at_the_first_read(server, source_of):
+def test_a_first_read_of_a_frozen_database_fails_in_time(server, source_of):
+    """Nova's database does not answer the agent's first read. A read succeeds after the database resumes."""
     source = source_of(server.url("cell"))
     with server.paused():
         refusal(source)
@@ -127,7 +130,11 @@ def test_a_frozen_database_is_reported_as_unavailable_at_the_first_read(server, 
     assert read(source).service == world().expected.service
 
 
-def test_a_frozen_database_is_reported_as_unavailable_on_an_open_connection(server, source):
+def test_a_read_fails_in_time_if_the_database_froze_before(server, source):
+    """The agent has an open connection to nova's database, which freezes.
+
+    A read succeeds after the database resumes.
+    """
     read(source)
     with server.paused():
         refusal(source)
@@ -135,7 +142,8 @@ def test_a_frozen_database_is_reported_as_unavailable_on_an_open_connection(serv
     assert read(source).service == world().expected.service
 
 
-def test_a_database_that_freezes_during_a_read_is_reported_as_unavailable(server, source):
+def test_a_read_fails_in_time_if_the_database_freezes(server, source):
+    """Nova's database freezes in the middle of the agent's read. A read succeeds after the database resumes."""
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.pause):
@@ -146,7 +154,8 @@ def test_a_database_that_freezes_during_a_read_is_reported_as_unavailable(server
     assert read(source).service == world().expected.service
 
 
-def test_a_database_that_is_killed_during_a_read_is_reported_as_unavailable(server, source):
+def test_a_read_fails_in_time_if_the_database_is_killed(server, source):
+    """Nova's database is killed in the middle of the agent's read. A read succeeds after the restart."""
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.kill):
@@ -157,7 +166,8 @@ def test_a_database_that_is_killed_during_a_read_is_reported_as_unavailable(serv
     assert read(source).service == world().expected.service
 
 
-def test_a_connection_killed_during_a_read_is_retried_at_once(server, source):
+def test_a_read_is_repeated_after_its_connection_was_killed(server, source):
+    """The database server kills the agent's connection during a read. The agent connects again and returns the data."""
     good = read(source)
 
     def kill_connections():
@@ -170,7 +180,8 @@ def test_a_connection_killed_during_a_read_is_retried_at_once(server, source):
     assert replace(again, now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_locked_table_is_reported_as_unavailable_until_the_unlock(server, source):
+def test_a_locked_table_makes_reads_fail_until_the_unlock(server, source):
+    """Another client locks nova's table migrations, and the agent's read fails in time."""
     read(source)
     engine = sqlalchemy.create_engine(server.url("cell"))
     with engine.connect() as locker:
@@ -182,7 +193,8 @@ def test_a_locked_table_is_reported_as_unavailable_until_the_unlock(server, sour
     assert read(source).service == world().expected.service
 
 
-def test_a_read_limits_max_statement_time_to_its_remaining_deadline(source):
+def test_max_statement_time_does_not_exceed_the_deadline(source):
+    """The agent's read has a deadline of 30 s and sets MariaDB's max_statement_time to at most 30 s."""
     read(source)
     with source._database.snapshot(Deadline.after(30)) as connection:
         limit_s = connection.exec_driver_sql("SELECT @@SESSION.max_statement_time").scalar()
@@ -190,7 +202,8 @@ def test_a_read_limits_max_statement_time_to_its_remaining_deadline(source):
     assert 0 < float(limit_s) <= 30
 
 
-def test_a_read_is_consistent_even_if_the_server_default_is_read_committed(server, source_of):
+def test_a_read_is_consistent_on_a_read_committed_server(server, source_of):
+    """The server's default isolation is READ COMMITTED. The agent's read still sees no insert of another client."""
     server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED")
     source = source_of(server.url("cell"))
     count = "SELECT COUNT(*) FROM instances"
@@ -204,7 +217,8 @@ def test_a_read_is_consistent_even_if_the_server_default_is_read_committed(serve
         server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL REPEATABLE READ")
 
 
-def test_reads_return_every_row_despite_a_low_sql_select_limit_on_the_server(server, source_of):
+def test_a_low_sql_select_limit_cuts_off_no_rows(server, source_of):
+    """The MariaDB server has sql_select_limit = 1, and the agent still reads every row of nova."""
     before = read(source_of(server.url("cell")), ENOUGH_S)
     server.execute("SET GLOBAL sql_select_limit = 1")
     try:
@@ -215,7 +229,8 @@ def test_reads_return_every_row_despite_a_low_sql_select_limit_on_the_server(ser
     assert (cut.instances, cut.migrations) == (before.instances, before.migrations)
 
 
-def test_deleted_services_do_not_change_the_newest_heartbeat(server, source_of):
+def test_the_heartbeat_of_a_deleted_service_is_ignored(server, source_of):
+    """A deleted nova service has the newest heartbeat, and the agent returns the newest of the other services."""
     moment = datetime.datetime(2026, 11, 21, 10, 0, 0)  # noqa: DTZ001 - nova's columns have no zone
     engine = sqlalchemy.create_engine(server.create_database("beating"))
     cell.create_tables(engine)
@@ -234,7 +249,8 @@ def test_deleted_services_do_not_change_the_newest_heartbeat(server, source_of):
     assert abs(pulse.now - datetime.datetime.now(datetime.UTC).replace(tzinfo=None)) < datetime.timedelta(seconds=30)
 
 
-def test_a_wrong_password_error_omits_the_password(server, source_of):
+def test_the_error_about_a_wrong_password_omits_the_password(server, source_of):
+    """Nova's database refuses the agent's password."""
     source = source_of(server.url("cell", password="n0t-this"))
     message = refusal(source, ENOUGH_S)
 
@@ -242,11 +258,12 @@ def test_a_wrong_password_error_omits_the_password(server, source_of):
     assert "n0t-this" not in message
 
 
-def test_a_missing_database_is_named_in_the_error(server, source_of):
+def test_the_error_shows_the_name_of_a_missing_database(server, source_of):
     assert "no_such_cell" in refusal(source_of(server.url("no_such_cell")), ENOUGH_S)
 
 
-def test_a_database_host_name_that_cannot_be_resolved_is_named_in_the_error(source_of):
+def test_the_error_shows_an_unknown_database_host(source_of):
+    """The host name in the agent's database URL cannot be resolved; the error shows it without the password."""
     source = source_of("mysql+pymysql://nova:s3cret@no-such-host.invalid/nova")
     with pytest.raises(SourceUnavailable, match=r"no-such-host\.invalid") as caught:
         read(source, 5.0)
@@ -254,11 +271,12 @@ def test_a_database_host_name_that_cannot_be_resolved_is_named_in_the_error(sour
     assert "s3cret" not in str(caught.value)
 
 
-def test_a_refused_database_connection_is_reported_as_unavailable(source_of):
+def test_a_refused_database_connection_makes_the_read_fail(source_of):
+    """Nothing listens on the port in the agent's database URL, and the error has MariaDB's error number 2003."""
     assert "2003" in refusal(source_of(f"mysql+pymysql://nova:{PASSWORD}@127.0.0.1:{free_port()}/nova"), ENOUGH_S)
 
 
-def test_the_error_names_an_unknown_option_in_the_database_url(server, source_of):
+def test_the_error_shows_an_unknown_option_of_the_database_url(server, source_of):
     source = source_of(f"{server.url('cell')}?no_such_option=1")
 
     assert "no_such_option" in refusal(source, ENOUGH_S)
@@ -276,7 +294,8 @@ def test_the_error_names_an_unknown_option_in_the_database_url(server, source_of
         bytes(range(256)) * 64,
     ],
 )
-def test_a_database_port_with_a_different_service_is_reported_as_unavailable(greeting, source_of):
+def test_a_port_without_a_database_makes_the_read_fail(greeting, source_of):
+    """The port in the agent's database URL belongs to another service, for example SSH or HTTP."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 
@@ -298,13 +317,15 @@ def test_a_database_port_with_a_different_service_is_reported_as_unavailable(gre
 
 
 def test_reads_need_only_the_select_privilege(server, source_of):
+    """The agent can read nova's database as a MariaDB user that may only SELECT."""
     source = source_of(server.create_reader("onlyreads", "cell"))
     state = source.read(HOST, world().consumers, Deadline.after(20))
 
     assert replace(state, now=None, pulse_at=None) == world().expected
 
 
-def test_the_statement_timeout_is_in_seconds_on_mariadb_but_in_ms_on_mysql():
+def test_the_statement_limit_has_the_unit_of_the_server():
+    """The agent limits an SQL statement in seconds on MariaDB, and in milliseconds on MySQL."""
     # MariaDB: seconds with a fraction; MySQL: whole milliseconds (their manuals, server system variables).
     every_row = "sql_select_limit = 18446744073709551615"
     assert statement_limit(1.25, is_mariadb=True) == f"SET SESSION max_statement_time = 1.250, {every_row}"
