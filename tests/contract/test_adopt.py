@@ -89,7 +89,8 @@ def names_below(host: Host, root: str) -> set[str]:
     return {p["name"] for p in tree if p["uuid"] != root}
 
 
-def test_adopt_renames_a_provider_and_undo_restores_the_old_name(host):
+def test_adopt_renames_a_provider_and_undo_renames_it_back(host):
+    """`stocktake adopt` gives the agent's provider the host's current name. Its allocations stay the same."""
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     consumer = provider(host, old, root, f"{old}_amd_sev", f"{old}:NIC")
@@ -108,6 +109,7 @@ def test_adopt_renames_a_provider_and_undo_restores_the_old_name(host):
 
 
 def test_adopt_restores_the_provider_uuid_of_a_reinstalled_host(host):
+    """A reinstalled host has a new uuid. `stocktake adopt` writes the old provider's uuid into the file compute_id."""
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, node, root)
     (host.agent.folder / "compute_id").unlink()
@@ -138,7 +140,8 @@ def test_undo_removes_the_compute_id_file_made_by_adopt(host):
     assert not host.own_file.exists()
 
 
-def test_undo_exits_2_and_prints_the_error_if_the_compute_id_file_is_unreadable(host):
+def test_undo_exits_2_if_the_compute_id_file_is_unreadable(host):
+    """`stocktake undo` cannot read the file compute_id, and prints the error without a traceback."""
     provider(host, host.agent.name, host.agent.provider_uuid)
     identity = host.agent.folder / "compute_id"
     identity.unlink()
@@ -152,7 +155,8 @@ def test_undo_exits_2_and_prints_the_error_if_the_compute_id_file_is_unreadable(
     assert ended.code == 2
 
 
-def test_adopt_refuses_a_digest_that_does_not_match_the_current_plan(host):
+def test_adopt_refuses_the_digest_of_another_plan(host):
+    """`stocktake adopt --plan DIGEST` changes nothing and exits with 5 if the current plan has another digest."""
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     code, told = host.told("adopt", "--plan", "0" * 64, "--yes")
@@ -161,7 +165,8 @@ def test_adopt_refuses_a_digest_that_does_not_match_the_current_plan(host):
     assert host.told("journal")[1] == []
 
 
-def test_undo_refuses_to_rename_a_provider_that_was_renamed_since_adopt(host):
+def test_undo_keeps_a_name_given_after_adopt(host):
+    """Somebody renamed the provider after `stocktake adopt`, so `stocktake undo` refuses with exit code 5."""
     root = host.agent.provider_uuid
     provider(host, f"old-{host.agent.name}", root)
     assert host.adopted()[0] == 4
@@ -171,7 +176,8 @@ def test_undo_refuses_to_rename_a_provider_that_was_renamed_since_adopt(host):
 
 
 @pytest.mark.parametrize("guard", ["file", "allocations", "owner", "role"])
-def test_adopt_with_yes_changes_nothing_if_a_safety_check_fails(host, guard):
+def test_adopt_with_yes_changes_nothing_if_a_guard_refuses(host, guard):
+    """A guard is a rule that stops a repair. `stocktake adopt --yes` exits with 5 if one of four guards refuses."""
     root, mine = host.agent.provider_uuid, new_uuid()
     provider(host, host.agent.name, root)
     (host.agent.folder / "compute_id").unlink()
@@ -203,7 +209,8 @@ def planned(host: Host, script: Script) -> Iterator[tuple[AuditTask, AdoptPlan]]
         yield with_parts(task, names=ProviderNames(client)), plan
 
 
-def test_adopt_stops_at_a_failed_step_and_the_next_run_completes_all_steps(host):
+def test_adopt_stops_at_a_failed_step(host):
+    """Placement answers the first rename with 503. The next run of `stocktake adopt` completes all renames."""
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev")
@@ -218,7 +225,8 @@ def test_adopt_stops_at_a_failed_step_and_the_next_run_completes_all_steps(host)
 
 
 @pytest.mark.parametrize("lost", [1, 2])
-def test_a_second_adopt_completes_provider_renames_after_a_lost_response(host, lost):
+def test_a_second_adopt_completes_the_renames(host, lost):
+    """Placement's answer to a rename is lost. The next run of `stocktake adopt` renames all remaining providers."""
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev", f"{old}_amd_sev_es")
@@ -229,7 +237,8 @@ def test_a_second_adopt_completes_provider_renames_after_a_lost_response(host, l
     assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev", f"{node}_amd_sev_es"})
 
 
-def test_adopt_reports_that_another_provider_took_the_wanted_name_meanwhile(host):
+def test_adopt_reports_that_another_provider_has_the_name(host):
+    """Another provider gets the wanted name while `stocktake adopt` runs, so Placement refuses the rename."""
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     with planned(host, on_write(1, Meanwhile(lambda: host.rest.make_provider(node)))) as (task, plan):
@@ -240,7 +249,8 @@ def test_adopt_reports_that_another_provider_took_the_wanted_name_meanwhile(host
     assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
 
 
-def test_adopt_keeps_the_old_provider_name_if_it_cannot_rename_providers(host):
+def test_adopt_without_access_keeps_the_old_provider_name(host):
+    """`stocktake adopt` runs without the part that renames providers, and says that it has no access."""
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):
@@ -257,7 +267,11 @@ def test_adopt_keeps_the_old_provider_name_if_it_cannot_rename_providers(host):
     [(datetime.timedelta(0), ["nova-compute of host cmp-other is alive"]), (datetime.timedelta(days=1), [])],
     ids=["now", "a day ago"],
 )
-def test_adopt_refuses_a_node_that_belongs_to_a_host_with_a_live_nova_compute(host, seen, refused):
+def test_adopt_refuses_a_node_of_a_running_nova_compute(host, seen, refused):
+    """Nova's row of the node belongs to another host.
+
+    `stocktake adopt` refuses if that host's nova-compute is alive.
+    """
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen
@@ -273,14 +287,15 @@ def test_adopt_refuses_a_node_that_belongs_to_a_host_with_a_live_nova_compute(ho
     assert [refusal["why"] for refusal in told["refusals"]] == refused
 
 
-def test_adopt_exits_with_2_if_the_database_of_nova_cannot_be_read(host):
+def test_adopt_exits_2_if_the_nova_database_is_unreadable(host):
     provider(host, f"old-{host.agent.name}", host.agent.provider_uuid)
     host.agent.configure({"state": {"source": "sql", "connection": f"sqlite:///{host.agent.folder}/absent/cell.db"}})
     code, told = host.told("adopt")
     assert (code, [r["guard"] for r in told["refusals"]]) == (2, ["state"])
 
 
-def test_adopt_prints_a_note_about_a_compute_node_row_with_the_old_name(host):
+def test_adopt_prints_a_note_about_the_old_name_in_nova(host):
+    """`stocktake adopt` will rename a provider, and notes that nova's compute node row has the old name."""
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with host.agent.rows() as connection:
@@ -294,7 +309,8 @@ def test_adopt_prints_a_note_about_a_compute_node_row_with_the_old_name(host):
     assert any(f"row 5 has host {host.agent.name} and node {old}" in note for note in told["notes"])
 
 
-def test_adopt_plans_no_step_on_a_consistent_host(host):
+def test_adopt_has_nothing_to_do_on_a_consistent_host(host):
+    """The provider has the host's name and uuid. `stocktake adopt` prints "nothing to adopt" and exits with 0."""
     provider(host, host.agent.name, host.agent.provider_uuid)
     code, told = host.told("adopt")
     assert (code, told["steps"], told["refusals"]) == (0, [], [])

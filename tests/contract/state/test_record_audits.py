@@ -146,7 +146,8 @@ def codes(audit: dict[str, Any]) -> set[str]:
     return {finding["code"] for finding in audit["findings"]}
 
 
-def test_s59_s65_the_first_audit_creates_a_node_row_and_the_next_writes_nothing(world):
+def test_s59_s65_the_first_audit_creates_the_compute_node(world):
+    """The agent creates the host's compute node through nova-conductor. The second audit writes nothing."""
     first = world.once()
     assert kinds(first) == ["create-compute-node"]
     row = world.row()
@@ -161,7 +162,8 @@ def test_s59_s65_the_first_audit_creates_a_node_row_and_the_next_writes_nothing(
     assert "written through nova-conductor" in world.told("status").stdout
 
 
-def test_an_audit_rewrites_only_compute_node_columns_with_wrong_values(world):
+def test_an_audit_corrects_only_wrong_compute_node_columns(world):
+    """The agent corrects wrong values in the host's compute node row in nova, and keeps all other columns."""
     world.once()
     world.change(world.root, running_vms=5, cpu_info="theirs", metrics="[]", vcpus=1)
     before = world.row()
@@ -181,14 +183,16 @@ def test_an_audit_rewrites_only_compute_node_columns_with_wrong_values(world):
     assert (after["running_vms"], after["memory_mb_used"]) == (1, 128 + before["memory_mb_used"])
 
 
-def test_s60_an_audit_restores_the_soft_deleted_compute_node_row_of_this_host(world):
+def test_s60_an_audit_restores_a_deleted_compute_node(world):
+    """Nova's database has this host's compute node row marked as deleted, and the agent undeletes the row."""
     world.once()
     world.change(world.root, deleted=7, deleted_at=LONG_AGO)
     assert kinds(world.once()) == ["create-compute-node"]
     assert world.row()["deleted"] == 0
 
 
-def test_an_audit_saves_the_compute_node_row_after_nova_conductor_is_back(world):
+def test_an_audit_saves_the_node_after_conductor_is_back(world):
+    """The compute node row has wrong values while nova-conductor is down. The audit after the restart corrects them."""
     world.once()
     world.change(world.root, memory_mb=1, service_id=None)
     world.cloud.conductor.stop()
@@ -203,7 +207,11 @@ def test_an_audit_saves_the_compute_node_row_after_nova_conductor_is_back(world)
     assert (row["memory_mb"], row["service_id"]) == (4096, 3)
 
 
-def test_s68_the_second_audit_deletes_an_orphaned_node_and_its_empty_provider(world):
+def test_s68_the_second_audit_deletes_an_orphaned_node(world):
+    """The agent reports a compute node under the host's old name first.
+
+    The next audit deletes the node and its provider.
+    """
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     child = world.orphan_provider(old)
@@ -222,8 +230,8 @@ def test_s68_the_second_audit_deletes_an_orphaned_node_and_its_empty_provider(wo
     assert (writes(third), third["outcome"]) == ([], "clean")
 
 
-def test_an_audit_changes_no_compute_node_rows_while_nova_data_is_stale(world):
-    """Since the old rows were read, the row and its provider may have become another host's."""
+def test_an_audit_changes_no_compute_node_while_data_is_stale(world):
+    """The agent reads nova's data 90 s late, and neither corrects nor deletes a compute node row."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -243,7 +251,8 @@ def test_an_audit_changes_no_compute_node_rows_while_nova_data_is_stale(world):
     assert steady(world.row()) == stored
 
 
-def test_s158_an_orphaned_provider_is_kept_while_it_has_allocations(world):
+def test_s158_an_orphaned_provider_with_allocations_is_kept(world):
+    """The agent deletes an old compute node in nova. It deletes the node's provider after all allocations are gone."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})
@@ -264,7 +273,8 @@ def test_s158_an_orphaned_provider_is_kept_while_it_has_allocations(world):
     assert world.once()["outcome"] == "clean"
 
 
-def test_s69_a_provider_is_kept_if_its_compute_node_row_names_another_host(world):
+def test_s69_a_provider_of_another_host_is_kept(world):
+    """Nova's compute node row for an old provider moved to another host. The agent keeps row and provider."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -275,7 +285,11 @@ def test_s69_a_provider_is_kept_if_its_compute_node_row_names_another_host(world
     assert (world.row(old.uuid)["deleted"], world.exists(old.uuid)) == (0, True)
 
 
-def test_later_audits_remove_an_orphaned_provider_that_a_crash_left_behind(world):
+def test_an_orphaned_provider_is_deleted_after_a_crash(world):
+    """The agent crashed after it had deleted an old compute node in nova.
+
+    Two more audits delete the node's provider.
+    """
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -287,8 +301,8 @@ def test_later_audits_remove_an_orphaned_provider_that_a_crash_left_behind(world
     assert world.once()["outcome"] == "clean"
 
 
-def test_an_orphaned_provider_that_another_host_now_uses_is_kept(world):
-    """The old node's disk with its compute_id was moved to another host: the provider is empty but in use."""
+def test_an_old_provider_that_another_host_now_uses_is_kept(world):
+    """The provider is empty in Placement, and its compute node row in nova moved to another host."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})
@@ -304,14 +318,16 @@ def test_an_orphaned_provider_that_another_host_now_uses_is_kept(world):
     assert (audit["outcome"], codes(audit)) == ("clean", set())
 
 
-def test_s61_all_writes_stop_if_the_node_row_with_our_uuid_names_another_host(world):
+def test_s61_a_node_row_of_another_host_stops_all_writes(world):
+    """Nova's compute node row with the agent's own uuid belongs to another host, so the agent writes nothing."""
     world.add(world.node(9, world.agent.name, world.root, host="cmp-other"))
     audit = world.once()
     assert (audit["plan"]["writes"], codes(audit)) == ([], {"identity-changed"})
     assert world.row()["host"] == "cmp-other"
 
 
-def test_an_audit_reports_two_hosts_whose_compute_nodes_have_the_same_name(world):
+def test_an_audit_reports_two_compute_nodes_of_one_name(world):
+    """Two hosts have a compute node of the same name in nova. The agent reports a finding and writes nothing."""
     theirs = world.node(9, world.agent.name, host="cmp-other")
     world.add(theirs)
     world.rest.make_provider(world.agent.name, uuid=theirs.uuid)
@@ -320,7 +336,11 @@ def test_an_audit_reports_two_hosts_whose_compute_nodes_have_the_same_name(world
     assert audit["plan"]["writes"] == []
 
 
-def test_adopt_renames_compute_node_and_provider_and_undo_restores_both_names(world):
+def test_adopt_renames_the_compute_node_and_the_provider(world):
+    """`stocktake adopt` gives the compute node and the provider the host's name.
+
+    `stocktake undo` restores the old names.
+    """
     old = f"old-{world.agent.name}"
     world.once()
     world.rest.done("PUT", f"/resource_providers/{world.root}", {"name": old})
