@@ -56,7 +56,8 @@ def codes(ended) -> list[str]:
     return sorted(f["code"] for f in ended.document["findings"])
 
 
-def test_the_first_audit_publishes_the_inventory_and_the_second_writes_nothing(placement, host):
+def test_the_first_audit_publishes_the_inventory(placement, host):
+    """The agent writes the host's inventory and traits to Placement. The second audit writes nothing."""
     with cell_of(host):
         assert host.agent("--once").code == 3  # two guests that this cloud does not know
         inventories = placement.inventories(host.provider_uuid)
@@ -76,8 +77,8 @@ def test_the_first_audit_publishes_the_inventory_and_the_second_writes_nothing(p
     assert placement.generation(host.provider_uuid) == generation
 
 
-def test_the_agent_reports_no_leak_for_a_cached_allocation_that_nova_deleted(placement, host):
-    """DELETE /allocations does not raise the generation, so the agent's cached allocation remains."""
+def test_a_deleted_allocation_in_the_cache_is_not_a_leak(placement, host):
+    """Nova deleted an instance's allocation, which the agent still has in its cache. The agent reports no leak."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):
@@ -98,7 +99,8 @@ def test_the_agent_reports_no_leak_for_a_cached_allocation_that_nova_deleted(pla
     assert seen == {"guest-running-deleted"}
 
 
-def test_the_second_audit_confirms_the_finding_about_a_leaked_allocation(placement, host):
+def test_the_second_audit_confirms_a_leaked_allocation(placement, host):
+    """Placement has an allocation for an instance that nova deleted. The first audit reports it as unconfirmed."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         schedule(placement, host, "i1")
@@ -114,7 +116,11 @@ def test_the_second_audit_confirms_the_finding_about_a_leaked_allocation(placeme
 
 
 @pytest.mark.parametrize("change", ["inventory", "provider"])
-def test_the_next_audit_restores_a_changed_inventory_or_a_deleted_provider(placement, host, change):
+def test_the_next_audit_restores_what_others_changed(placement, host, change):
+    """Another client changed the provider's inventory in Placement, or deleted the provider.
+
+    The agent restores the inventory.
+    """
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.first_audit()
         before = placement.inventories(host.provider_uuid)
@@ -128,7 +134,8 @@ def test_the_next_audit_restores_a_changed_inventory_or_a_deleted_provider(place
     assert "CUSTOM_OWNER_STOCKTAKE" in placement.traits(host.provider_uuid)
 
 
-def test_an_audit_of_an_unchanged_host_sends_exactly_one_request_to_placement(placement, host):
+def test_an_audit_of_an_unchanged_host_sends_one_request(placement, host):
+    """The agent asks Placement for the provider's tree, sees the same generation, and asks nothing else."""
     with cell_of(host, *both(host)):
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):
@@ -142,7 +149,8 @@ def test_an_audit_of_an_unchanged_host_sends_exactly_one_request_to_placement(pl
     assert report["audit"]["placement"]["requests"] == 1
 
 
-def test_a_value_that_a_rival_keeps_changing_is_reported_and_no_longer_written(placement, host):
+def test_a_rival_that_changes_a_value_twice_is_reported(placement, host):
+    """Another client changes the agent's inventory twice. The agent reports this and no longer overwrites the value."""
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):
@@ -153,7 +161,8 @@ def test_a_value_that_a_rival_keeps_changing_is_reported_and_no_longer_written(p
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 99
 
 
-def test_sighup_allows_writes_again_after_a_rival_writer_was_reported(placement, host):
+def test_sighup_lets_the_agent_write_again_after_a_rival(placement, host):
+    """The agent stopped its writes because another client kept changing its inventory. After SIGHUP it writes again."""
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):
@@ -167,7 +176,8 @@ def test_sighup_allows_writes_again_after_a_rival_writer_was_reported(placement,
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_provider_of_nova_compute_is_changed_only_if_takeover_is_enabled(placement, host):
+def test_the_agent_takes_over_a_provider_only_if_configured(placement, host):
+    """The agent changes nova-compute's provider only with [agent] takeover = true and a silent nova-compute."""
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
@@ -186,7 +196,8 @@ def test_a_provider_of_nova_compute_is_changed_only_if_takeover_is_enabled(place
     assert "OWNER_NOVA" not in placement.traits(host.provider_uuid)
 
 
-def test_an_agent_that_only_observes_does_not_report_nova_compute_as_a_rival(placement, host):
+def test_an_observer_does_not_report_nova_compute_as_a_rival(placement, host):
+    """An agent in role observer only reads, so the provider may belong to nova-compute."""
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
     host.configure({"agent": {"role": "observer"}})
@@ -198,7 +209,8 @@ def test_an_agent_that_only_observes_does_not_report_nova_compute_as_a_rival(pla
     assert placement.traits(host.provider_uuid) == {"OWNER_NOVA", "COMPUTE_NODE"}
 
 
-def test_a_provider_name_conflict_stops_every_write_of_the_agent(placement, host):
+def test_a_provider_name_conflict_stops_every_write(placement, host):
+    """Another provider in Placement has the host's name, so the agent reports a finding and writes nothing."""
     other = placement.make_provider(host.name)
     with cell_of(host, *both(host)):
         host.agent("--once")
@@ -208,8 +220,8 @@ def test_a_provider_name_conflict_stops_every_write_of_the_agent(placement, host
     assert placement.inventories(other) == {}
 
 
-def test_an_agent_that_only_observes_does_not_write_to_placement(placement, host):
-    """Neither does an agent that runs with `--no-publish`."""
+def test_an_observer_does_not_write_to_placement(placement, host):
+    """An agent in role observer only reads. It reports the writes that it would make, and makes none."""
     with cell_of(host, *both(host)):
         host.agent("--once", "--no-publish")
         host.configure({"agent": {"role": "observer"}})

@@ -124,7 +124,8 @@ def writes(host: AgentHost, door: Gateway) -> list[str]:
     return door.writes[before:]
 
 
-def test_an_agent_beside_nova_compute_allocates_for_guests_unknown_to_nova(placement, host, door):
+def test_a_companion_allocates_for_guests_unknown_to_nova(placement, host, door):
+    """An agent beside nova-compute makes one allocation for the vCPUs and memory of guests unknown to nova."""
     before = placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)
     guests(host, ghost=(2, 512), other=(1, 256))
     assert host.agent("--once").code == 3
@@ -137,7 +138,8 @@ def test_an_agent_beside_nova_compute_allocates_for_guests_unknown_to_nova(place
     assert door.writes == [f"PUT /allocations/{own(host)}"]
 
 
-def test_the_agent_updates_its_allocation_if_guests_unknown_to_nova_change(placement, host, door):
+def test_the_agents_allocation_follows_guests_unknown_to_nova(placement, host, door):
+    """The agent updates its allocation in Placement whenever a guest unknown to nova comes or goes."""
     steps = [
         ({"a": (1, 128)}, {"VCPU": 1, "MEMORY_MB": 128}),
         ({"a": (1, 128), "b": (4, 1024)}, {"VCPU": 5, "MEMORY_MB": 1152}),
@@ -155,7 +157,8 @@ def test_the_agent_updates_its_allocation_if_guests_unknown_to_nova_change(place
     assert record["consumer_type"] == OWN_TYPE
 
 
-def test_the_agent_makes_its_allocation_again_after_somebody_deleted_it(placement, host, door):
+def test_the_agent_restores_its_deleted_allocation(placement, host, door):
+    """Somebody deletes the agent's allocation for guests unknown to nova, and the next audit makes it again."""
     guests(host, ghost=(2, 512))
     host.agent("--once")
     placement.release(own(host))
@@ -174,8 +177,11 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
     door.before = before
 
 
-def test_the_agent_allocates_less_if_new_instances_have_taken_the_capacity(placement, host, door):
-    """Of 8 x 4 = 32 VCPU, instances take 30 between the agent's read and its write; 2 are left for the guest's 3."""
+def test_the_agent_allocates_less_if_capacity_is_short(placement, host, door):
+    """New instances leave 2 VCPU for a guest of 3 that nova does not know.
+
+    The agent allocates 2 and reports the third.
+    """
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
     host.agent("--once")
@@ -186,7 +192,8 @@ def test_the_agent_allocates_less_if_new_instances_have_taken_the_capacity(place
     assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
-def test_an_audit_does_not_repeat_a_write_after_an_unknown_409_error(placement, host, door):
+def test_an_unknown_409_error_is_not_retried_in_the_same_audit(placement, host, door):
+    """Placement answers the agent's allocation write with an unknown 409 error. The next audit writes it again."""
     guests(host, ghost=(3, 512))
     body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
     door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
@@ -203,8 +210,8 @@ def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) 
     return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
 
 
-def test_an_agent_retries_its_allocation_write_if_another_agent_wrote_first(placement, host, door):
-    """The other agent's record of the consumer is newer than the record that this agent read."""
+def test_the_agent_retries_if_its_allocation_was_just_written(placement, host, door):
+    """Another client writes the agent's allocation just before the agent does. The agent reads it and writes again."""
     guests(host, ghost=(3, 512))
 
     def faster() -> None:
@@ -223,8 +230,8 @@ def test_an_agent_retries_its_allocation_write_if_another_agent_wrote_first(plac
     assert held(placement, host) == {"VCPU": 3, "MEMORY_MB": 512}
 
 
-def test_the_audit_reads_placement_again_after_a_write_conflict(placement, host):
-    """DELETE raises no provider's generation, so the audit rests on an old read; the conflict makes it read again."""
+def test_an_audit_reads_placement_again_after_a_conflict(placement, host):
+    """Somebody deleted the agent's allocation, so the agent's own write of it meets a conflict."""
     guests(host, ghost=(2, 512))
     # With a short cycle the fourth audit may be the host's turn to read the allocations anyway.
     host.configure({"placement": {"full_read_every": 1000}})
@@ -241,8 +248,8 @@ def test_the_audit_reads_placement_again_after_a_write_conflict(placement, host)
     assert held(placement, host) == {}
 
 
-def test_the_agent_allocates_memory_for_a_guest_even_if_no_vcpu_is_free(placement, host, door):
-    """It allocates what a guest unknown to nova uses."""
+def test_the_agent_allocates_memory_even_if_no_vcpu_is_free(placement, host, door):
+    """The agent allocates the memory of a guest unknown to nova, and reports the VCPU that did not fit."""
     for _ in range(4):
         _schedule(placement, host, VCPU=8)
     guests(host, ghost=(3, 512))
@@ -269,8 +276,8 @@ def test_the_agent_allocates_memory_for_a_guest_even_if_no_vcpu_is_free(placemen
     ],
     ids=str,
 )
-def test_an_allocation_by_the_agent_respects_the_limits_of_the_inventory(placement, host, door, limits, expected):
-    """The limits are ``min_unit``, ``max_unit``, ``step_size`` and the capacity."""
+def test_the_agents_allocation_respects_inventory_limits(placement, host, door, limits, expected):
+    """The agent allocates an amount that min_unit, max_unit, step_size and the provider's capacity allow."""
     changed = NOVAS["VCPU"] | {"max_unit": 16} | limits
     placement.set_inventories(host.provider_uuid, NOVAS | {"VCPU": changed})
     guests(host, ghost=(5, 512))
@@ -280,8 +287,8 @@ def test_an_allocation_by_the_agent_respects_the_limits_of_the_inventory(placeme
     assert ("VCPU" in told(host, "unmanaged-use-unplaced")) == (expected.get("VCPU", 0) < 5)
 
 
-def test_the_agent_keeps_its_allocation_while_the_database_is_unreachable(placement, host, door):
-    """In role companion, beside nova-compute: the allocation is for guests unknown to nova."""
+def test_the_agent_keeps_its_allocation_without_a_database(placement, host, door):
+    """The agent cannot read nova's database, so it keeps its allocation in Placement for guests unknown to nova."""
     guests(host, ghost=(2, 512))
     host.agent("--once")
     guests(host)
@@ -293,8 +300,8 @@ def test_the_agent_keeps_its_allocation_while_the_database_is_unreachable(placem
     assert held(placement, host) == {}
 
 
-def test_the_agent_keeps_its_allocation_while_libvirt_is_unreadable(placement, host, door):
-    """In role companion, beside nova-compute: the allocation is for guests unknown to nova."""
+def test_the_agent_keeps_its_allocation_without_libvirt(placement, host, door):
+    """The agent cannot read libvirt, so it keeps its allocation in Placement for guests unknown to nova."""
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (host.folder / "node.xml").write_text("<node>")
@@ -302,7 +309,11 @@ def test_the_agent_keeps_its_allocation_while_libvirt_is_unreadable(placement, h
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
 
 
-def test_an_agent_beside_nova_compute_writes_nothing_below_microversion_1_38(placement, host, door):
+def test_a_companion_writes_nothing_below_microversion_1_38(placement, host, door):
+    """An agent beside nova-compute needs microversion 1.38 for its allocations.
+
+    Below that it only reports a finding.
+    """
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))
@@ -313,7 +324,8 @@ def test_an_agent_beside_nova_compute_writes_nothing_below_microversion_1_38(pla
     assert all("1.38" in f["actual"] for f in found.values())
 
 
-def test_an_agent_beside_nova_compute_does_not_create_a_missing_provider(placement, host, door):
+def test_a_companion_does_not_create_a_missing_provider(placement, host, door):
+    """An agent beside nova-compute waits until nova-compute has created the host's provider in Placement."""
     placement.delete_provider(host.provider_uuid)
     guests(host, ghost=(2, 512))
     host.agent("--once")
@@ -321,7 +333,8 @@ def test_an_agent_beside_nova_compute_does_not_create_a_missing_provider(placeme
     assert "nova-compute has not created" in host.report()["audit"]["plan"]["held_back"][0]["why"]
 
 
-def test_the_report_and_the_ledger_show_what_the_agent_allocated(placement, host):
+def test_the_report_and_the_ledger_show_the_agents_allocation(placement, host):
+    """The audit report and `stocktake ledger` show the agent's own allocation for guests unknown to nova."""
     guests(host, ghost=(2, 512))
     host.agent("--once")
     (write,) = host.report()["audit"]["plan"]["writes"]
@@ -346,11 +359,8 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_the_agent_reserves_capacity_before_it_deletes_its_own_allocation(placement, host, door):
-    """The agent made the allocation in role companion, for guests unknown to nova.
-
-    The test asks Placement for candidates, as the scheduler does, before and after each of the agent's writes.
-    """
+def test_the_agent_reserves_before_it_deletes_its_allocation(placement, host, door):
+    """An agent that replaces nova-compute first reserves the use of guests unknown to nova in the inventory."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     left = offered(placement, host, "MEMORY_MB")
@@ -376,10 +386,7 @@ def test_the_agent_reserves_capacity_before_it_deletes_its_own_allocation(placem
 
 @pytest.mark.parametrize("answer", [400, 503])
 def test_a_failed_inventory_write_keeps_the_agents_allocation(placement, host, door, answer):
-    """An agent changes from role companion to role owner, and Placement rejects the new inventory.
-
-    The agent keeps its allocation for guests unknown to nova until Placement accepts the inventory.
-    """
+    """The agent keeps its allocation for guests unknown to nova until Placement accepts the new inventory."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
@@ -392,8 +399,8 @@ def test_a_failed_inventory_write_keeps_the_agents_allocation(placement, host, d
     assert held(placement, host) == {}
 
 
-def test_an_agent_that_replaces_nova_compute_waits_while_the_database_is_down(placement, host, door):
-    """In role companion, the agent allocated the use of guests unknown to nova; an owner reserves it instead."""
+def test_a_takeover_waits_while_the_nova_database_is_down(placement, host, door):
+    """An agent that will replace nova-compute writes nothing to Placement while nova's database is down."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)
