@@ -90,7 +90,8 @@ def audited(host: AgentHost, writer: ForeignWriter) -> tuple[AuditReport, Waitin
         return run_audit(request, settings_from(loaded), parts, AuditMemory(), lambda: False).report, clock
 
 
-def test_s140_a_retry_after_a_conflict_keeps_a_class_added_by_another_client(placement, host):
+def test_s140_a_retry_keeps_a_class_of_another_client(placement, host):
+    """Another client adds a resource class just before the agent's write. The agent reads again and keeps the class."""
     report, clock = audited(host, ForeignWriter(placement, host.provider_uuid, times=1))
     assert (report.attempts, report.conflicts, report.outcome) == (2, 1, Outcome.CLEAN)
     assert report.conflict_kinds == (("provider-generation", 1),)
@@ -103,7 +104,8 @@ def test_s140_a_retry_after_a_conflict_keeps_a_class_added_by_another_client(pla
     }
 
 
-def test_s141_an_audit_has_outcome_partial_after_four_generation_conflicts(placement, host):
+def test_s141_an_audit_gives_up_after_four_conflicts(placement, host):
+    """Another client changes the provider before each write of the agent, and the audit's outcome is partial."""
     writer = ForeignWriter(placement, host.provider_uuid, times=100)
     report, clock = audited(host, writer)
     assert (report.attempts, report.conflicts, report.outcome) == (4, 4, Outcome.PARTIAL)
@@ -119,8 +121,8 @@ def test_s141_an_audit_has_outcome_partial_after_four_generation_conflicts(place
     assert [row.wanted.total for row in report.inventory if row.wanted and row.wanted.resource_class == "VCPU"] == [8]
 
 
-def test_a_periodic_audit_delays_its_write_if_the_last_audit_met_conflicts(placement, host):
-    """A client that writes at the agent's time will do so again, so the next periodic audit writes a little later."""
+def test_a_periodic_audit_writes_later_after_conflicts(placement, host):
+    """The agent's write met conflicts, so its next periodic audit waits a little to avoid the other client."""
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=(PERIODIC,))
     writer = ForeignWriter(placement, host.provider_uuid, times=2)
     with wire(loaded) as wired:
@@ -148,11 +150,8 @@ def test_a_periodic_audit_delays_its_write_if_the_last_audit_met_conflicts(place
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_no_competing_writer_is_reported_if_the_writes_of_the_agent_fail(placement, host):
-    """The agent's repair of a foreign change is answered 503.
-
-    The agent sees the change in several audits but overwrites it once, so it reports no rival.
-    """
+def test_a_failed_repair_does_not_count_as_a_rival_writer(placement, host):
+    """Another client changed the inventory once, and Placement answers the agent's repairs with 503."""
     loaded = load([str(host.config_file)])
     chosen, request = settings_from(loaded), AuditRequest(reasons=("test",))
     with wire(loaded) as wired:
@@ -169,7 +168,8 @@ def test_no_competing_writer_is_reported_if_the_writes_of_the_agent_fail(placeme
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_s153_audits_end_as_partial_while_placement_refuses_connections(placement, host):
+def test_s153_audits_are_partial_while_placement_is_down(placement, host):
+    """Placement refuses the agent's connections. The first audit with a connection has outcome clean."""
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=("test",))
     refused = ScriptedAdapter(lambda _request: Refuse())
     with wire(loaded) as wired:
@@ -186,8 +186,8 @@ def test_s153_audits_end_as_partial_while_placement_refuses_connections(placemen
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_an_agent_that_only_observes_does_not_report_writes_of_other_clients(placement, host):
-    """A reload made an owner an observer: the changes of other clients overwrite no write of this agent."""
+def test_an_observer_does_not_report_writes_of_other_clients(placement, host):
+    """An agent in role observer only reads, so another client may change the inventory many times."""
     loaded = load([str(host.config_file)])
     owner, request = settings_from(loaded), AuditRequest(reasons=("test",))
     observer = dataclasses.replace(owner, role=Role.OBSERVER)
@@ -202,8 +202,8 @@ def test_an_agent_that_only_observes_does_not_report_writes_of_other_clients(pla
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_the_temporary_uuid_of_an_agent_that_only_observes_is_not_in_placement(placement, host):
-    """A reload makes the observer an owner: the agent stores a new identity on disk before its first write."""
+def test_the_temporary_uuid_of_an_observer_is_never_written(placement, host):
+    """An agent in role observer only reads. After it became an owner, it creates its provider under a stored uuid."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()
     host.configure(

@@ -67,7 +67,8 @@ def some_case(number: int) -> tuple[Flavor, bool]:
     )
 
 
-def test_the_resource_demand_of_a_flavor_equals_the_placement_request_of_nova():
+def test_the_demand_of_a_flavor_equals_the_request_of_nova():
+    """For 500 random flavors, the agent calculates the resources that nova's scheduler asks Placement for."""
     cases = [some_case(number) for number in range(CASES)]
     asked: list[dict[str, Any]] = [{"flavor": flavor_primitive(flavor), "volume": volume} for flavor, volume in cases]
     done = subprocess.run(

@@ -55,11 +55,13 @@ def of_class(rows, name):
     return row
 
 
-def test_the_json_document_of_the_demo_contains_all_six_stories_of_the_demo(document):
+def test_the_demo_shows_all_six_stories(document):
+    """`stocktake demo -f json` contains six numbered stories, each with "shown": true."""
     assert [(s["number"], s["shown"]) for s in document["stories"]] == [(n, True) for n in range(1, 7)]
 
 
-def test_the_demo_writes_an_html_page_for_the_fleet_and_one_for_each_host(document, pages):
+def test_the_demo_writes_a_fleet_page_and_two_host_pages(document, pages):
+    """`stocktake demo --html demo.html` writes one HTML page for all hosts, and one page for each host."""
     written = {file.name: file.read_text() for file in pages.iterdir()}
     assert sorted(written) == ["demo-stocktake-demo-1.html", "demo-stocktake-demo-2.html", "demo.html"]
     # What story 1 and story 5 say, on the page of the fleet: 8 VCPU of the first host, 71 of the second.
@@ -67,7 +69,8 @@ def test_the_demo_writes_an_html_page_for_the_fleet_and_one_for_each_host(docume
     assert all("billing" in text for text in written.values())
 
 
-def test_demo_story_1_shows_8_vcpus_still_allocated_to_an_evacuated_instance(document):
+def test_demo_story_1_shows_vcpus_of_an_evacuated_instance(document):
+    """An instance was evacuated to another host, and Placement still counts its 8 VCPU on the first host."""
     vcpus = [row for row in document["ledger"] if row["resource_class"] == "VCPU"]
     assert sum(row["promised"] or 0 for row in vcpus) == 16
     assert sum(row["recorded"] or 0 for row in vcpus) == 24
@@ -77,14 +80,16 @@ def test_demo_story_1_shows_8_vcpus_still_allocated_to_an_evacuated_instance(doc
     assert evacuated["recorded"] == 8
 
 
-def test_demo_story_2_reserves_disk_gb_for_a_volume_that_nova_does_not_know(document):
+def test_demo_story_2_reserves_disk_for_an_unknown_volume(document):
+    """Nova does not know a volume of 120 GiB on the host, so the agent reserves 120 DISK_GB."""
     (finding,) = findings(document, "volume-foreign")
     assert finding["facts"]["size_bytes"] == 120 * 2**30
     assert [claim["size_bytes"] for claim in finding["evidence"]] == [120 * 2**30]
     assert of_class(document["inventory"], "DISK_GB")["reserved"] == 120
 
 
-def test_demo_story_3_shows_that_vcpu_max_unit_is_the_number_of_host_cpus(document):
+def test_demo_story_3_shows_that_max_unit_is_the_cpu_count(document):
+    """The host has 48 CPUs, so `stocktake why --resource VCPU=64` answers that max_unit allows at most 48."""
     vcpu = of_class(document["inventory"], "VCPU")
     assert (vcpu["total"], vcpu["max_unit"], vcpu["allocation_ratio"]) == (48, 48, 4.0)
     third = document["stories"][2]
@@ -98,11 +103,12 @@ def test_demo_story_3_shows_that_vcpu_max_unit_is_the_number_of_host_cpus(docume
     assert findings(document, "consumer-on-several-providers")
 
 
-def test_the_audit_in_demo_story_4_reports_an_orphaned_compute_node(document):
+def test_demo_story_4_reports_an_orphaned_compute_node(document):
     assert len(findings(document, "compute-node-orphaned")) == 1
 
 
-def test_leaked_allocations_in_demo_story_5_make_free_vcpu_and_disk_gb_negative(document):
+def test_demo_story_5_shows_negative_free_amounts(document):
+    """Seven leaked allocations make the free VCPU and the free DISK_GB of the second host negative."""
     second = document["hosts"]["stocktake-demo-2"]
     assert of_class(second["inventory"], "VCPU")["free"] == -43
     assert of_class(second["inventory"], "DISK_GB")["free"] == -7332
@@ -115,19 +121,22 @@ def test_leaked_allocations_in_demo_story_5_make_free_vcpu_and_disk_gb_negative(
     assert [row["promised"] for row in incoming] == [8]
 
 
-def test_the_demo_explains_why_its_agents_replace_nova_compute(document):
+def test_the_demo_says_that_its_agents_replace_nova_compute(document):
+    """`stocktake demo` says that both agents have role owner, so they run in nova-compute's place."""
     (said,) = [line for line in document["simulated"] if line.startswith("nova-compute: ")]
     assert "both agents have role owner" in said
     assert "Beside a running nova-compute the role is companion" in said
 
 
-def test_top_level_keys_of_the_demo_json_repeat_the_data_of_the_first_host(document):
+def test_the_demo_json_repeats_the_first_host_at_the_top(document):
+    """The keys audit, ledger and inventory of `stocktake demo -f json` have the values of the first host."""
     first = document["hosts"]["stocktake-demo-1"]
     assert {name: document[name] for name in ("audit", "ledger", "inventory")} == first
     assert set(document["hosts"]) == {"stocktake-demo-1", "stocktake-demo-2"}
 
 
-def test_the_json_documents_of_the_demo_hosts_match_their_schemas(document):
+def test_the_json_of_each_demo_host_matches_its_schemas(document):
+    """The audit, the ledger and the inventory in `stocktake demo -f json` match the project's JSON schemas."""
     for host in document["hosts"].values():
         assert {name: complaints(name, host[name]) for name in ("audit", "ledger", "inventory")} == {
             "audit": [],
@@ -159,7 +168,8 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_the_commands_that_demo_keep_prints_work_if_pasted_into_a_shell(tmp_path):
+def test_commands_printed_by_demo_keep_run_in_a_shell(tmp_path):
+    """A user copies the commands that `stocktake demo --keep` printed into a shell, and gets their answers."""
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")
@@ -214,14 +224,19 @@ def on_host(practice, number: int, command: str) -> str:
 
 
 @pytest.mark.root
-def test_the_findings_command_lists_each_fault_that_was_put_into_a_demo_cloud(practice):
+def test_stocktake_findings_lists_each_fault_of_the_demo(practice):
+    """`stocktake demo --practice` builds a cloud with every kind of fault. The findings show all of them."""
     found = json.loads(on_host(practice, 1, "stocktake findings --last --causes -f json"))
     assert {each["code"] for each in found} == set(FAULTS)
     assert {each["state"] for each in found} == {"confirmed"}
 
 
 @pytest.mark.root
-def test_the_files_of_a_practice_cloud_do_not_name_its_planted_faults(practice):
+def test_the_practice_files_do_not_reveal_the_faults(practice):
+    """`stocktake demo --practice` builds a cloud with faults to be found.
+
+    Its JSON files do not show the finding codes.
+    """
     document, _ = practice
     assert not any(code in json.dumps(document) for code in FAULTS)
     texts = (file.read_text() for file in Path(document["folder"]).glob("*.json"))
@@ -233,7 +248,8 @@ def _changes(practice, number, heal):
 
 
 @pytest.mark.root
-def test_manual_commands_from_audit_and_then_heal_repair_all_planted_faults(practice):
+def test_hand_commands_and_heal_repair_all_practice_faults(practice):
+    """In a practice cloud, a user runs the commands that `stocktake audit` prints, and then `stocktake heal`."""
     said = on_host(practice, 1, "stocktake audit")
     commands = re.findall("^ hand: ((?:lvremove|python3|rm) .*)$", said, re.MULTILINE)
     assert len(commands) == 4
@@ -249,8 +265,8 @@ def test_manual_commands_from_audit_and_then_heal_repair_all_planted_faults(prac
 
 
 @pytest.mark.root
-def test_the_demo_removes_no_cloud_if_two_exist_and_the_user_names_none(practice):
-    """Option `--end` without a folder."""
+def test_demo_end_without_a_folder_removes_neither_of_two(practice):
+    """Two demo clouds exist. `stocktake demo --end` lists both and removes none, because the user gave no folder."""
     document, folder = practice
     copy = folder / "stocktake-demo-another"
     copy.mkdir()
@@ -269,8 +285,8 @@ def test_the_demo_removes_no_cloud_if_two_exist_and_the_user_names_none(practice
     assert Path(document["folder"]).exists()
 
 
-def test_the_demo_json_gives_each_story_a_command_with_an_absolute_path(tmp_path):
-    """The demo runs with option ``--keep``."""
+def test_the_demo_json_has_a_full_command_for_each_story(tmp_path):
+    """In `stocktake demo --keep -f json`, each story has a command that begins with an absolute path."""
     done = run(tmp_path, "--keep", "-f", "json")
     try:
         asks = [story["ask"] for story in json.loads(done.stdout)["stories"]]
@@ -282,8 +298,8 @@ def test_the_demo_json_gives_each_story_a_command_with_an_absolute_path(tmp_path
     assert ended.returncode == 0, ended.stderr
 
 
-def test_a_demo_with_closed_stdout_leaves_no_files_or_processes(tmp_path):
-    """Even with `--keep`, the demo removes what it has started."""
+def test_a_demo_with_closed_stdout_leaves_nothing_behind(tmp_path):
+    """`stocktake demo --keep` cannot print its output, so it removes its files and ends its processes."""
     with subprocess.Popen(
         [STOCKTAKE, "demo", "--keep"],
         stdout=subprocess.PIPE,
@@ -296,13 +312,15 @@ def test_a_demo_with_closed_stdout_leaves_no_files_or_processes(tmp_path):
     assert_nothing_is_left(tmp_path)
 
 
-def test_the_demo_prints_six_commands_to_try_and_explains_how_to_keep_its_cloud(text):
+def test_the_demo_prints_six_commands_to_try(text):
+    """`stocktake demo` also prints that `stocktake demo --keep` keeps the cloud for such commands."""
     hints = [line.strip() for line in text.splitlines() if line.startswith("  try: ")]
     assert len(hints) == 6
     assert "`stocktake demo --keep` keeps the cloud" in " ".join(text.split())
 
 
-def test_demo_story_6_repairs_the_leak_of_story_1_and_then_undoes_the_repair(document, text):
+def test_demo_story_6_repairs_a_leak_and_undoes_the_repair(document, text):
+    """The demo removes 8 leaked VCPU from Placement's count, 24 before and 16 after, and then restores 24."""
     (repaired,) = [line for line in document["stories"][5]["evidence"] if line.startswith("VCPU that Placement counts")]
     assert repaired.endswith(": 24 before, 16 after the repair")
     assert of_class(document["inventory"], "VCPU")["used"] == 24
@@ -325,8 +343,8 @@ def section(text: str, begin: str, end: str) -> list[str]:
     return text[text.index(begin) :].split(end, maxsplit=1)[0].splitlines()[1:]
 
 
-def test_the_findings_in_the_demo_output_are_sorted_by_code(text):
-    """The line of each finding names its subject."""
+def test_the_demo_sorts_its_findings_by_code(text):
+    """The findings that `stocktake demo` prints for a host are sorted by their finding codes."""
     second = text[text.index("stocktake-demo-2: findings") :]
     rows = [line.split() for line in section(second, "Findings (", "\n\n")[1:]]
     assert [tuple(row[:3]) for row in rows] == [
@@ -337,7 +355,8 @@ def test_the_findings_in_the_demo_output_are_sorted_by_code(text):
     ]
 
 
-def test_demo_story_5_lists_each_leaked_consumer_once_and_ends_with_a_summary(text, document):
+def test_demo_story_5_lists_each_leaked_consumer_once(text, document):
+    """Story 5 of `stocktake demo` shows seven deleted or moved consumers and ends with a summary of them."""
     told = section(text, "Story 5 (", "  try: ")
     leaked = {f["consumer_uuid"] for f in findings(document["hosts"]["stocktake-demo-2"], "allocation-leaked")}
     assert len(leaked) == 7
@@ -400,7 +419,8 @@ def assert_nothing_is_left(folder: Path) -> None:
     ("moment", "number"),
     [*((moment, signal.SIGTERM) for moment in MOMENTS), *((moment, signal.SIGINT) for moment in MOMENTS[:4])],
 )
-def test_a_demo_ended_by_a_signal_leaves_no_files_or_processes(tmp_path, moment, number):
+def test_a_demo_ended_by_a_signal_leaves_nothing_behind(tmp_path, moment, number):
+    """`stocktake demo` gets SIGTERM or SIGINT at any step, removes its files and ends its processes."""
     with started(tmp_path) as process:
         assert process.stderr is not None
         seen = any(moment in line for line in process.stderr)
@@ -417,7 +437,7 @@ def test_a_demo_ended_by_a_signal_leaves_no_files_or_processes(tmp_path, moment,
 
 
 @pytest.mark.parametrize(("number", "code"), ENDINGS, ids=str)
-def test_a_demo_ended_by_a_signal_exits_with_128_plus_the_signal_number(tmp_path, number, code):
+def test_a_demo_ended_by_a_signal_exits_with_128_plus_its_number(tmp_path, number, code):
     with started(tmp_path) as process:
         assert process.stderr is not None
         assert any("cell database" in line for line in process.stderr)
@@ -426,7 +446,8 @@ def test_a_demo_ended_by_a_signal_exits_with_128_plus_the_signal_number(tmp_path
         assert process.wait(300) == code
 
 
-def test_a_demo_with_closed_stderr_leaves_no_files_or_processes(tmp_path):
+def test_a_demo_with_closed_stderr_leaves_nothing_behind(tmp_path):
+    """`stocktake demo` cannot print its progress, so it removes its files and ends its processes."""
     with started(tmp_path) as process:
         assert process.stderr is not None
         assert any("cell database" in line for line in process.stderr)
@@ -452,7 +473,8 @@ def broken(folder: Path, command: str, good_runs: int) -> dict[str, str]:
     ("command", "good_runs", "code"),
     [("vgcreate", 0, 0), ("vgcreate", 1, 0), ("lvcreate", 0, 1), ("lvcreate", 3, 1), ("lvcreate", 5, 1)],
 )
-def test_a_demo_with_a_failed_lvm2_command_leaves_no_files_or_loop_devices(tmp_path, command, good_runs, code):
+def test_a_demo_with_failed_lvm2_leaves_nothing_behind(tmp_path, command, good_runs, code):
+    """vgcreate or lvcreate fails during `stocktake demo`, and the demo removes its files and loop devices."""
     make_group(tmp_path, "probe").close()
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, command, good_runs))
@@ -468,7 +490,8 @@ def test_a_demo_with_a_failed_lvm2_command_leaves_no_files_or_loop_devices(tmp_p
 
 
 @pytest.mark.root
-def test_a_failed_losetup_makes_the_demo_simulate_the_volume_groups(tmp_path):
+def test_a_failed_losetup_makes_the_demo_simulate_its_volumes(tmp_path):
+    """`stocktake demo` exits with 0 without loop devices, and says that losetup failed."""
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, "losetup", 0))
     assert done.returncode == 0, done.stderr
@@ -476,7 +499,8 @@ def test_a_failed_losetup_makes_the_demo_simulate_the_volume_groups(tmp_path):
     assert_nothing_is_left(tmp_path / "tmp")
 
 
-def test_a_failed_placement_start_is_reported_in_a_single_line(tmp_path):
+def test_a_failed_placement_start_is_reported_in_one_line(tmp_path):
+    """`stocktake demo` cannot start its own Placement, and prints the reason in one line without a traceback."""
     (tmp_path / "tmp").mkdir()
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "waitress.py").write_text("raise ImportError('no waitress today')\n")

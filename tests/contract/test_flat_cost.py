@@ -137,8 +137,8 @@ def _kind(line: str) -> str:
     return f"{method} {path.partition('?')[0].rpartition('/')[2] or '/'} {status}"
 
 
-def test_audits_of_unchanged_hosts_send_equal_requests_for_10_and_1000_guests(tmp_path, placement):
-    """Compare two rounds of ``full_read_every`` audits; the two audits of the start are not compared."""
+def test_a_host_with_1000_guests_causes_no_more_requests(tmp_path, placement):
+    """On an unchanged host, the agent's audits send the same requests to Placement for 10, 100 and 1000 guests."""
     uuid = new_uuid()
     asked = {}
     for guests in (10, 100, 1000):
@@ -175,7 +175,8 @@ def test_s144_s149_s150_an_unchanged_host_causes_few_requests(tmp_path, placemen
     assert len(set(records)) == len(records)
 
 
-def test_s149_the_next_audit_fully_reads_a_provider_that_another_client_changed(tmp_path, placement):
+def test_s149_an_audit_reads_a_changed_provider_in_full(tmp_path, placement):
+    """Another client changed the provider in Placement, so the next audit reads everything about the provider."""
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(3)
         root = made.host.provider_uuid
@@ -187,8 +188,8 @@ def test_s149_the_next_audit_fully_reads_a_provider_that_another_client_changed(
     assert report.outcome.value == "clean"
 
 
-def test_an_audit_corrects_an_old_inventory_that_a_restored_database_contains(tmp_path, placement):
-    """A restore leaves an older inventory under the same generation: only a read of everything shows that."""
+def test_an_audit_corrects_the_inventory_of_a_restored_database(tmp_path, placement):
+    """A restored Placement database has an old inventory with the current generation. A later audit corrects it."""
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:
         made.audits(2)
@@ -217,8 +218,11 @@ def put_back(placement: Rest, root: str, resource_class: str, total: int) -> Non
         assert changed.rowcount == 1
 
 
-def test_the_first_full_audit_finds_a_consumer_with_allocations_on_two_hosts(tmp_path, placement):
-    """No other fact points at this consumer: its instance lives here, and it existed before the agent started."""
+def test_a_full_audit_finds_a_consumer_on_two_hosts(tmp_path, placement):
+    """Placement has one consumer's allocations on two hosts.
+
+    The first full audit after a restart reports the consumer.
+    """
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 5, changes=changes) as made:
         placement.release(max(made.consumers))
@@ -233,7 +237,8 @@ def test_the_first_full_audit_finds_a_consumer_with_allocations_on_two_hosts(tmp
         assert zombies(made.audit(Depth.FULL)) == {spread}
 
 
-def test_the_next_audit_rereads_allocations_only_of_the_consumer_that_changed(tmp_path, placement):
+def test_the_next_audit_rereads_only_the_changed_consumer(tmp_path, placement):
+    """One consumer's allocation changed in Placement. The agent reads the allocations of this consumer and no other."""
     # With a short cycle the third audit may be the host's turn to read one record more.
     changes = {"placement": {"full_read_every": 1000}}
     with quiet_host(tmp_path / "host", placement, 30, changes=changes) as made:
@@ -253,10 +258,7 @@ def spread_out(placement: Rest, made: Quiet) -> str:
 
 
 def test_a_second_audit_confirms_usage_without_a_consumer(tmp_path, placement):
-    """Placement counts usage, although the consumer's record is missing.
-
-    The agent reports a finding, and the next audit confirms the finding.
-    """
+    """Placement counts usage of a consumer that its database no longer has. The agent reports a finding."""
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)
         root = made.host.provider_uuid
@@ -274,8 +276,11 @@ def test_a_second_audit_confirms_usage_without_a_consumer(tmp_path, placement):
         assert unlisted(made.audit()) == {}
 
 
-def test_most_audits_query_the_usage_of_only_the_provider_with_a_mismatch(tmp_path, placement):
-    """Four providers have inventory; usage and list differ for one, and each audit reads the usage of that provider."""
+def test_most_audits_read_the_usage_of_one_provider(tmp_path, placement):
+    """One of four providers has usage without a consumer.
+
+    The agent's audits ask Placement for this provider's usage.
+    """
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
         children = [placement.make_provider(parent=root) for _ in range(3)]
@@ -298,7 +303,8 @@ def test_most_audits_query_the_usage_of_only_the_provider_with_a_mismatch(tmp_pa
         assert sum("/usages" in line for line in seen) == 4, "by hand"
 
 
-def test_a_full_audit_immediately_reports_usage_that_has_no_consumer(tmp_path, placement):
+def test_a_full_audit_reports_usage_without_a_consumer_at_once(tmp_path, placement):
+    """Placement counts usage of a consumer that its database no longer has. An ordinary audit misses that."""
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(2)
         take_record(placement, made.consumers[0])
@@ -308,7 +314,8 @@ def test_a_full_audit_immediately_reports_usage_that_has_no_consumer(tmp_path, p
     assert (book.amount, {part.reason: part.amount for part in book.parts}["usage-unlisted"]) == (2, 1)
 
 
-def test_the_over_capacity_finding_says_how_much_usage_has_no_consumer(tmp_path, placement):
+def test_the_over_capacity_finding_shows_usage_without_consumer(tmp_path, placement):
+    """The finding over-capacity says how much of Placement's usage belongs to no consumer that Placement lists."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"DEFAULT": {"reserved_host_cpus": 0}}) as made:
         made.audits(2)
         lost = take_record(placement, made.consumers[0])
@@ -364,8 +371,8 @@ def zombies(report: AuditReport) -> set[str | None]:
     return {s.finding.consumer_uuid for s in report.findings if s.finding.code == "consumer-on-several-providers"}
 
 
-def test_a_nova_database_outage_causes_no_additional_allocation_reads(tmp_path, placement):
-    """While the database is away, no host reads all its consumers' records: a whole fleet would do so in vain."""
+def test_a_nova_database_outage_causes_no_burst_of_reads(tmp_path, placement):
+    """While nova's database is down, the agent reads the allocations of at most one consumer from Placement."""
     with quiet_host(tmp_path / "host", placement, 30) as made:
         made.audits(1)
         made.host.cell_path.rename(tmp_path / "away")
@@ -375,7 +382,8 @@ def test_a_nova_database_outage_causes_no_additional_allocation_reads(tmp_path, 
     assert len([line for line in seen if " /allocations/" in line]) <= 1
 
 
-def test_the_first_audit_after_sighup_reads_the_whole_provider_from_placement(tmp_path, placement):
+def test_the_first_audit_after_sighup_reads_the_whole_provider(tmp_path, placement):
+    """The agent reads inventories, traits, aggregates and allocations from Placement after it got SIGHUP."""
     with quiet_host(tmp_path / "host", placement, 3) as made:
         root = made.host.provider_uuid
         with made.host.daemon() as daemon:
