@@ -310,10 +310,7 @@ def test_the_agent_keeps_its_allocation_without_libvirt(placement, host, door):
 
 
 def test_a_companion_writes_nothing_below_microversion_1_38(placement, host, door):
-    """An agent beside nova-compute needs microversion 1.38 for its allocations.
-
-    Below that it only reports a finding.
-    """
+    """An agent beside nova-compute needs microversion 1.38. With an older Placement it only reports a finding."""
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))

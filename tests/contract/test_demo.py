@@ -313,14 +313,14 @@ def test_a_demo_with_closed_stdout_leaves_nothing_behind(tmp_path):
 
 
 def test_the_demo_prints_six_commands_to_try(text):
-    """`stocktake demo` also prints that `stocktake demo --keep` keeps the cloud for such commands."""
+    """`stocktake demo` prints six commands, and says that `stocktake demo --keep` keeps the cloud for them."""
     hints = [line.strip() for line in text.splitlines() if line.startswith("  try: ")]
     assert len(hints) == 6
     assert "`stocktake demo --keep` keeps the cloud" in " ".join(text.split())
 
 
 def test_demo_story_6_repairs_a_leak_and_undoes_the_repair(document, text):
-    """The demo removes 8 leaked VCPU from Placement's count, 24 before and 16 after, and then restores 24."""
+    """Placement counts 24 VCPU before the demo's repair and 16 after it. The undo brings back the 24."""
     (repaired,) = [line for line in document["stories"][5]["evidence"] if line.startswith("VCPU that Placement counts")]
     assert repaired.endswith(": 24 before, 16 after the repair")
     assert of_class(document["inventory"], "VCPU")["used"] == 24
@@ -491,7 +491,7 @@ def test_a_demo_with_failed_lvm2_leaves_nothing_behind(tmp_path, command, good_r
 
 @pytest.mark.root
 def test_a_failed_losetup_makes_the_demo_simulate_its_volumes(tmp_path):
-    """`stocktake demo` exits with 0 without loop devices, and says that losetup failed."""
+    """`stocktake demo` still exits with 0 if losetup fails, and its output shows the failure of losetup."""
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, "losetup", 0))
     assert done.returncode == 0, done.stderr

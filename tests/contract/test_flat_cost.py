@@ -304,7 +304,10 @@ def test_most_audits_read_the_usage_of_one_provider(tmp_path, placement):
 
 
 def test_a_full_audit_reports_usage_without_a_consumer_at_once(tmp_path, placement):
-    """Placement counts usage of a consumer that its database no longer has. An ordinary audit misses that."""
+    """Placement counts usage of a consumer that its database lacks.
+
+    Ordinary audits check such usage only now and then.
+    """
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(2)
         take_record(placement, made.consumers[0])

@@ -214,7 +214,7 @@ def test_one_conductor_call_looks_up_at_most_500_consumers(filled, client, sourc
 
 
 def test_conductor_finds_a_deleted_instance_of_another_host(filled, source):
-    """The agent asks nova-conductor for the uuid of an instance that is deleted and hidden."""
+    """The agent looks up the instance by its uuid through nova-conductor. The instance is deleted and hidden."""
     elsewhere = instance(60, host="cmp2", node="cmp2.example.org", hidden=True, deleted=True, deleted_at=T0)
     with filled.engine.begin() as connection:
         cell.add_instance(connection, elsewhere)

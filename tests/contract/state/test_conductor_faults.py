@@ -100,7 +100,7 @@ def test_a_stopped_conductor_makes_reads_fail_until_restart(filled, source):
 
 
 def test_rpc_response_timeout_ends_a_read_before_its_deadline(filled):
-    """nova-conductor is stopped. With rpc_response_timeout = 2 the agent's read fails after 2 s, not after 30."""
+    """nova-conductor is stopped. The agent's read has a deadline of 30 s and fails after rpc_response_timeout, 2 s."""
     filled.conductor.stop()
     try:
         with state_of(filled.bus(response_timeout_s=2)) as source:
