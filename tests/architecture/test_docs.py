@@ -67,7 +67,7 @@ def test_the_heal_page_lists_every_repair():
 
 
 def test_configuration_md_lists_the_daemons_repairs():
-    """The row of the option `codes` in docs/configuration.md lists exactly the codes that the daemon may repair."""
+    """docs/configuration.md lists exactly the findings that the daemon may repair by itself."""
     row = (ROOT / "docs/configuration.md").read_text().partition("\n| `codes` | ")[2].partition("\n")[0]
     codes = row.partition("any of ")[2].partition(". ")[0]
     assert re.findall(r"`([a-z-]+)`", codes) == sorted(DAEMON_CODES)

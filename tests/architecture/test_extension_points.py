@@ -60,7 +60,7 @@ def test_each_builtin_extension_has_its_own_module(package: str):
 
 @pytest.mark.parametrize(("package", "module"), MODULES)
 def test_each_extension_module_is_registered_once(package: str, module: str):
-    """Each module in agent/findings, agent/repairs and the like adds one entry to BUILTIN. Helper modules add none."""
+    """For example, a module that defines a finding adds exactly one entry to the agent's list of findings."""
     if _contributions(package, module) == 0:
         assert _is_shared(package, module), f"agent/{package}/{module}.py is in no BUILTIN and nobody uses it"
     else:

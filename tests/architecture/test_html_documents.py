@@ -96,8 +96,8 @@ def test_a_command_page_shows_arguments_and_exit_codes(staged: pathlib.Path):
     assert "| 75 | the named finding must wait" in page
 
 
-def test_a_link_out_of_the_documents_becomes_its_label():
-    """The link "[the licence](../LICENSE)" becomes "the licence", because LICENSE is no page of the documents."""
+def test_a_link_to_a_file_outside_docs_becomes_plain_text():
+    """On the Sphinx page, the link "[the licence](../LICENSE)" becomes the text "the licence"."""
     text = "[the licence](../LICENSE), [here](#a), [a book](findings.md#x)\n```\n[code](../LICENSE)\n```\n"
     shown = site_stage.relinked(
         text,
@@ -134,7 +134,7 @@ def test_documentation_tools_are_no_run_time_requirements():
 
 
 def test_the_terminal_picture_loads_no_remote_file():
-    """docs/terminal.svg shows every command that it was drawn from, and contains no script and no image link."""
+    """The picture docs/terminal.svg contains no script, no remote font and no link to another image."""
     output = "ERROR  \x1b[1;31mallocation-leaked\x1b[0m  <web-3>"
     picture = draw_terminal.svg([("stocktake findings", output)])
     drawn = (ROOT / "docs/terminal.svg").read_text()

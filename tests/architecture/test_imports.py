@@ -130,8 +130,8 @@ def test_a_pure_module_imports_only_allowed_modules(module: str):
 
 
 @pytest.mark.parametrize("module", PURE)
-def test_a_pure_module_calls_no_clock_or_input_output(module: str):
-    """A module without side effects calls no open(), print(), now(), uuid4() or similar function."""
+def test_a_pure_module_calls_no_function_with_side_effects(module: str):
+    """A pure module has no side effects, so it does not call open(), print(), now() or the like."""
     impure = []
     for node in ast.walk(parse(PURE[module])):
         if not isinstance(node, ast.Call):
@@ -193,8 +193,8 @@ def _loaded_after(program: str) -> set[str]:
     return set(done.stdout.split())
 
 
-def test_the_daemon_loads_no_database_or_messaging_library():
-    """Importing the daemon's modules loads no eventlet, cliff, rich, sqlalchemy, oslo_messaging or the like."""
+def test_the_daemon_loads_only_the_libraries_it_needs():
+    """Importing the daemon's modules does not load sqlalchemy, oslo_messaging, eventlet, cliff or rich."""
     loaded = _loaded_after(
         "from agent.cmd import daemon\n"
         "daemon.block_modules()\n"

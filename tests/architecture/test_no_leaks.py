@@ -47,8 +47,8 @@ def test_no_repository_file_refers_to_the_build_machine(kind: str):
     assert found == []
 
 
-def test_the_leak_search_reads_files_in_subfolders():
-    """The search for private paths in the repository reads README.md as well as agent/audit/run.py."""
+def test_the_search_for_private_paths_reads_subfolders():
+    """The search for private paths reads the file agent/audit/run.py in a subfolder of the repository."""
     assert {"README.md", "agent/audit/run.py", "tools/lib.sh"} <= FILES.keys()
 
 

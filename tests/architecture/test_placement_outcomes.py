@@ -63,5 +63,5 @@ def test_every_tested_placement_failure_is_documented():
 
 OF_CASES = {
     "test_an_audit_writes_nothing_after_a_failed_read",
-    "test_a_failed_write_is_sent_once",
+    "test_an_audit_does_not_repeat_a_failed_write",
 }

@@ -25,7 +25,7 @@ def elsewhere(view) -> set[str]:
 
 
 def test_a_recreated_consumer_with_a_finding_is_read_again():
-    """Placement deleted and recreated a consumer that has a finding; the agent reads its new allocations."""
+    """A consumer with a finding was deleted and created again in Placement. The agent reads its new allocations."""
     model = world()
     reader = TreeReader(ModelClient(model))
     assert elsewhere(reader.view(ViewRequest(**REQUEST))) == {ELSEWHERE}

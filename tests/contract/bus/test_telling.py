@@ -213,7 +213,7 @@ def test_the_agent_reconnects_after_a_broker_outage(broker, host, caplog):
 
 
 def test_a_frozen_broker_delays_no_audit_or_shutdown(broker, host):
-    """RabbitMQ is frozen: it does not answer. The agent still hands over audit results and ends without a long wait."""
+    """While RabbitMQ does not answer, the agent neither waits after an audit nor hangs at its shutdown."""
     with agent(broker.url, host, topics=(TOPIC,), interval_s=1.0) as told, bus(broker.url) as opened:
         told.audited(REPORT)
         answered(caller(opened, host), "ping")

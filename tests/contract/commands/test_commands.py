@@ -319,7 +319,7 @@ def test_explain_json_has_amounts_and_inventory(host):
 
 
 def test_explain_lists_the_parts_of_reserved_memory(host):
-    """`stocktake explain MEMORY_MB` shows the host's reserve and the memory of a guest unknown to nova separately."""
+    """Reserved memory includes guests unknown to nova. `stocktake explain MEMORY_MB` shows their amount separately."""
     code, document = host.json("explain", "MEMORY_MB")
     assert code == 0
     (inventory,) = document["inventory"]
@@ -407,7 +407,7 @@ def test_the_traits_command_shows_the_owner_of_each_trait(own_host, rest):
 
 @needs_all_traits()
 def test_status_shows_the_last_report_of_the_agent(own_host):
-    """`stocktake status` prints the findings of the agent's last audit, its age and the free amounts."""
+    """`stocktake status` prints the findings and the free amounts that the agent's last audit reported."""
     ended = own_host.agent.agent("--once")
     assert ended.code == 3, ended.stderr
     code, document = own_host.json("status")
@@ -587,8 +587,8 @@ def test_explain_lists_unread_sources_for_a_missing_consumer(own_host):
 
 
 @pytest.mark.parametrize("source", ["placement", "libvirt"])
-def test_explain_does_not_take_unread_inventory_for_none(own_host, source):
-    """With Placement or libvirt down, `stocktake explain VGPU` says: it is unknown whether the host offers any."""
+def test_explain_says_that_an_unread_inventory_is_unknown(own_host, source):
+    """If Placement is down, `stocktake explain VGPU` says: it is unknown whether this host offers any VGPU."""
     assert "no inventory of VGPU: this host offers no VGPU" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()

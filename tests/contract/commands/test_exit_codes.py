@@ -135,7 +135,7 @@ READING = [
 
 @pytest.mark.parametrize(("name", "more", "command", "code"), READING)
 def test_exit_codes_of_read_only_commands_tell_the_result(shared, name, more, command, code):
-    """A script can rely on the code: 0 answered, 2 not all was read, 3 differences, 5 refused, 75 nothing was read."""
+    """For example, a command exits with 3 if it found differences, and with 75 if it could read nothing."""
     ended = shared(name).run(*command, more=more)
     assert ended.code == code, ended.stderr
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))

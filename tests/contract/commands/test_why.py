@@ -306,8 +306,8 @@ def test_why_reports_a_mistyped_class_without_placement(tmp_path, rest):
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_why_needs_a_database_for_flavor_of(tmp_path, rest):
-    """With [state] source = none, `stocktake why --flavor-of` exits with 127: the agent reads no flavors."""
+def test_why_flavor_of_exits_127_without_a_database(tmp_path, rest):
+    """With [state] source = none the agent reads no flavors, so `stocktake why --flavor-of` prints an error."""
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)

@@ -38,11 +38,8 @@ def port_of(url):
 
 
 @pytest.mark.parametrize(("phase", "path"), [("versions", ""), ("token", "/v3")])
-def test_a_slow_keystone_answer_ends_at_the_deadline(cloud, account, client_with, phase, path):
-    """Keystone sends one byte now and then.
-
-    The agent's request to Placement, which needs a token, fails at its deadline.
-    """
+def test_a_request_fails_at_its_deadline_if_keystone_is_slow(cloud, account, client_with, phase, path):
+    """Keystone sends its answer one byte at a time. The agent's request to Placement then fails at its deadline."""
     with proxied(("127.0.0.1", port_of(cloud.keystone.url))) as proxy:
         options = account.options(proxy.url + path) | ({"auth_type": "v3password"} if path else {})
         client = client_with(**options, timeout=TIMEOUT_S)

@@ -124,8 +124,8 @@ def test_insecure_true_accepts_an_untrusted_certificate(cloud, account, secure, 
     assert [str(warning.message) for warning in told] == []
 
 
-def test_http_instead_of_https_raises_an_error(cloud, account, authority, secure, client_with):
-    """The URL has http although the server uses TLS, or https although it does not; the agent reports an error."""
+def test_a_url_with_the_wrong_scheme_raises_an_error(cloud, account, authority, secure, client_with):
+    """Placement's URL begins with http:// instead of https://, or the other way round; the agent reports an error."""
     backwards = cloud.placement.url.replace("http://", "https://")
     options = account.options(cloud.auth_url, endpoint_override=backwards, cafile=authority.path, **QUICK)
     assert "does not speak TLS: check whether the URL must begin with http://" in refused(client_with(**options))

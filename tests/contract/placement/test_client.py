@@ -138,8 +138,8 @@ def test_an_unsupported_microversion_is_rejected_with_406(client):
     assert raised.value.status == 406
 
 
-def test_auth_type_none_is_denied_with_403(rest, tmp_path):
-    """A Placement server with auth_strategy noauth2 expects a token, and auth_type = none sends no token."""
+def test_a_request_without_a_token_is_denied_with_403(rest, tmp_path):
+    """With auth_type = none the agent sends no token. A Placement server that expects one refuses the request."""
     client = client_of(tmp_path, rest.server.url, auth_type="none", endpoint_override=rest.server.url)
     with pytest.raises(PlacementDenied) as raised:
         listed(client)
@@ -175,8 +175,8 @@ def test_the_client_requests_the_server_versions_once(rest, tmp_path):
     assert client.maximum() >= (1, 36)
 
 
-def test_nested_requests_share_one_global_request_id(rest, client):
-    """If one task of the agent contains another, Placement receives the outer task's global request id from both."""
+def test_a_nested_task_keeps_the_global_request_id(rest, client):
+    """The agent starts a task within another task, and sends Placement the same global request id for both."""
     request_id = f"req-{new_uuid()}"
     with client.global_request_id(request_id):
         listed(client)
@@ -420,7 +420,7 @@ def test_auth_section_refers_to_the_section_with_the_token(rest, tmp_path):
 
 
 def test_the_default_timeout_is_10_s_with_2_retries(tmp_path):
-    """The agent's requests to Placement have these defaults if [placement] does not set them."""
+    """If [placement] does not set them, a request has a timeout of 10 s and is repeated at most twice."""
     options = conf_of(tmp_path, auth_type="none").placement
     assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
     assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)

@@ -328,10 +328,7 @@ def put_right(rest, one: OneHost, gate: Gateway) -> None:
 
 @pytest.mark.parametrize("key", UNREAD)
 def test_an_audit_writes_nothing_after_a_failed_read(rest, gate, one, key):
-    """Placement cannot be read.
-
-    The audit goes on with libvirt and nova's database, and reports why Placement was not read.
-    """
+    """The agent cannot read Placement. Its audit is partial, reports the error, and writes nothing to Placement."""
     case = UNREAD[key]
     case.install(gate)
     began = time.monotonic()
@@ -390,8 +387,8 @@ UNWRITTEN = {
 
 
 @pytest.mark.parametrize("key", UNWRITTEN)
-def test_a_failed_write_is_sent_once(rest, gate, one, key):
-    """If a write to Placement fails, the audit reports it. The next audit reads Placement before it writes again."""
+def test_an_audit_does_not_repeat_a_failed_write(rest, gate, one, key):
+    """A write to Placement fails. The audit reports the error and does not send the write a second time."""
     case = UNWRITTEN[key]
     case.install(gate)
     began = time.monotonic()
@@ -413,11 +410,8 @@ def test_a_failed_write_is_sent_once(rest, gate, one, key):
     assert len(puts(gate)) == (0 if case.is_done else 1)
 
 
-def test_a_tree_with_too_many_entries_is_not_read(rest, gate, one, monkeypatch):
-    """A limit applies to all inventories and traits of a host's tree.
-
-    The audit reports where it stopped, and writes nothing.
-    """
+def test_an_audit_writes_nothing_if_a_tree_is_too_large(rest, gate, one, monkeypatch):
+    """A host's provider tree has too many inventories and traits. The audit reports that, and writes nothing."""
     traits = [f"CUSTOM_{number}" for number in range(6)]
     for trait in traits:
         rest.done("PUT", f"/traits/{trait}")
@@ -455,7 +449,7 @@ def test_a_placement_downgrade_is_reported(rest, gate, one):
 
 
 def test_a_redirect_loop_ends_after_four_requests(gate, one):
-    """Placement redirects each request to the same URL. The agent's error refers to [placement] endpoint_override."""
+    """Placement redirects each request to the same URL. The agent gives up after four requests."""
     gate.before = lambda asked: page(302, Location=f"{gate.url}{asked.path}")
     result = one.audit()
     assert "put Placement's own URL into [placement] endpoint_override" in source(result).error
@@ -528,7 +522,7 @@ def test_an_outage_does_not_look_like_another_writer(rest, gate, one):
 
 
 def test_a_refused_connection_makes_the_audit_partial(gate, one):
-    """Placement's port is closed. The audit reports Placement's URL with "Connection refused"."""
+    """Placement refuses the connection. The audit's outcome is partial, and its error contains Placement's URL."""
     end(gate)
     result = one.audit()
     assert "Connection refused" in source(result).error

@@ -114,8 +114,8 @@ def test_a_malformed_keystone_answer_raises_an_error(rest, tmp_path, method, odd
     assert "HW_CPU_X86_AVX2" in client.get("/traits", MINIMUM, wire.parse_trait_names)
 
 
-def test_errors_contain_placements_url_once_it_is_known(rest, tmp_path):
-    """The agent learns Placement's URL from Keystone; an error before that has no URL."""
+def test_errors_contain_placements_url(rest, tmp_path):
+    """A request fails with 404, and the agent's error contains the URL that Keystone gave for Placement."""
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd["POST"] = told(503, {"errors": ["no upstream"]})

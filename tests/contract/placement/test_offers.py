@@ -181,7 +181,7 @@ def test_provider_trees_beyond_the_limit_are_listed_as_unread(client, cloud):
 
 
 def test_a_provider_deleted_during_the_read_is_omitted(rest, client):
-    """Someone deletes a provider while `stocktake why --everywhere` reads Placement; the read does not fail."""
+    """Someone deletes a provider while `stocktake why --everywhere` reads Placement. The result omits that provider."""
     doomed = rest.make_provider()
     rest.set_inventories(doomed, {"VCPU": {"total": 4}})
     gone = []

@@ -188,7 +188,8 @@ def test_a_first_allocation_on_a_child_provider_is_found(rest, reader, root, fre
     assert other in {p.uuid for p in view.providers}
 
 
-def test_a_second_read_without_allocations_takes_one_request(rest, reader, root):
+def test_a_host_without_allocations_is_reread_in_one_request(rest, reader, root):
+    """The first read found no allocations of the host. The second sends Placement only one request."""
     reader.view(looking_at(root))
     view = reader.view(looking_at(root))
     assert (view.requests, view.allocations, view.allocations_fresh) == (1, (), True)
@@ -325,10 +326,10 @@ def test_a_provider_that_changes_during_the_read_is_read_again(rest, tmp_path, r
     assert reader.view(looking_at(root)).requests == 1
 
 
-def test_a_constantly_changing_provider_gets_an_old_generation(rest, tmp_path, root):
-    """Another client changes the provider during every read.
+def test_a_read_during_changes_returns_an_old_generation(rest, tmp_path, root):
+    """Another client changes a provider while the agent reads it.
 
-    The agent keeps an old generation, so its next write is refused.
+    Placement will refuse a write with the old generation.
     """
     reader, transport = scripted(rest, tmp_path)
     before = rest.generation(root)
@@ -414,11 +415,8 @@ def test_all_requests_of_one_read_have_the_same_request_id(rest, reader, root):
     assert ids.pop().startswith("req-")
 
 
-def test_reported_consumers_are_read_again_after_a_change(rest, reader, root):
-    """The agent has reported findings about consumers.
-
-    Their allocations are read again only if the provider changed.
-    """
+def test_a_consumer_with_a_finding_is_read_again_after_a_change(rest, reader, root):
+    """A consumer has a finding. The agent reads its allocations again after the host's provider changed."""
     told = tuple(sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5)))
     asked = looking_at(root, fresh_allocations=True, consumer_reads=3, reported=told)
     for _ in range(3):

@@ -71,7 +71,7 @@ def test_a_sharing_provider_is_read_with_all_its_allocations(rest, reader, root,
 
 
 def test_a_sharing_provider_is_found_by_a_childs_aggregate(rest, reader):
-    """Only a child of the host's provider is in the storage provider's aggregate; the agent still reads the storage."""
+    """The agent reads a storage provider that is in the same aggregate as a child of the host's provider."""
     aggregate, root = new_uuid(), rest.make_provider()
     child = rest.make_provider(parent=root)
     rest.set_inventories(root, {"VCPU": {"total": 8}})
@@ -126,7 +126,7 @@ def test_limited_reads_cover_all_consumers_in_turn(rest, reader, root, nfs):
 
 
 def test_this_hosts_shared_allocations_are_always_read(rest, reader, root, nfs):
-    """With shared_reads = 1, the agent still reads this host's consumers of a sharing provider and a suspicious one."""
+    """A sharing provider has consumers on several hosts. Every read of the agent includes those of its own host."""
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})
     for _ in range(3):

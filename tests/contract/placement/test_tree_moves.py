@@ -65,11 +65,8 @@ def parent_of(rest, uuid):
     return rest.done("GET", f"/resource_providers/{uuid}")["parent_provider_uuid"]
 
 
-def test_s137_a_new_root_provider_is_written_without_a_reread(rest, client):
-    """The agent creates the host's provider and fills it.
-
-    Each answer of Placement contains the generation for the next write.
-    """
+def test_s137_a_new_root_provider_is_not_read_again(rest, client):
+    """The agent creates the host's provider, and writes its inventory and traits without a read in between."""
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     writer = TreeWriter(client)
@@ -185,10 +182,10 @@ def test_a_host_provider_below_another_becomes_a_root(rest, client):
     assert parent_of(rest, root) is None
 
 
-def test_a_sharing_provider_is_created_as_a_second_root(rest, client):
+def test_the_agent_creates_a_sharing_provider(rest, client):
     """The agent creates a provider that shares DISK_GB.
 
-    Placement then offers VCPU of the host together with that disk.
+    Placement then offers its disk together with the host's VCPU.
     """
     root, disk, aggregate, other = rest.make_provider(), new_uuid(), new_uuid(), new_uuid()
     rest.set_aggregates(root, other)
