@@ -54,7 +54,7 @@ def caches(module: str, tree: ast.Module) -> set[str]:
 
 
 def test_the_list_of_caches_is_complete():
-    """The list CACHES in agent/model/memo.py contains exactly the caches and module-level states of the agent."""
+    """The list CACHES in agent/model/memo.py contains every cache of the agent's modules."""
     assert set().union(*(caches(name, parse(path)) for name, path in MODULES.items())) == set(CACHES)
 
 

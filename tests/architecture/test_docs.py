@@ -86,7 +86,7 @@ def test_the_why_page_lists_every_key_of_an_obstacle():
 
 
 def test_configuration_md_lists_options_that_may_be_empty():
-    """A table in docs/configuration.md lists exactly the options for which the agent gives "empty" a meaning."""
+    """A table in docs/configuration.md lists exactly the options that may have an empty value."""
     table = (ROOT / "docs/configuration.md").read_text().partition("\n| Option | Empty means |")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\| `\[(\w+)\] (\w+)`", table, flags=re.MULTILINE)) == set(MEANS_NONE)
 

@@ -77,11 +77,11 @@ def test_each_extension_module_has_a_test_file(package: str, module: str):
 
 @pytest.mark.parametrize(("package", "name"), [("findings", "code"), ("repairs", "code"), ("guards", "name")])
 def test_findings_repairs_and_guards_match_module_names(package: str, name: str):
-    """The code of a finding or repair, and the name of a guard, equals the name of the module that defines it."""
+    """For example, the module allocation_leaked.py defines the finding allocation-leaked."""
     files = {module.replace("_", "-") for owner, module in CONTRIBUTORS if owner == package}
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 
 
 def test_each_repair_belongs_to_an_existing_finding():
-    """The code of each repair is also the code of a finding, that is, of a difference that the agent reports."""
+    """A finding is a difference that the agent reports. Each repair is for one finding that exists."""
     assert {repair.code for repair in _builtin("repairs")} <= {rule.code for rule in _builtin("findings")}

@@ -114,10 +114,7 @@ def test_a_link_to_a_missing_file_is_kept():
 
 
 def test_tools_docs_prints_its_usage_without_arguments():
-    """The script tools/docs, called without a folder, exits with 1 and prints its usage to stderr.
-
-    It does not need Sphinx.
-    """
+    """The script tools/docs, called without a folder, exits with 1 and prints its usage to stderr."""
     done = subprocess.run([ROOT / "tools/docs"], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
     assert "tools/docs FOLDER" in done.stderr

@@ -64,8 +64,8 @@ def test_printing_the_last_report_imports_no_source_reader():
     assert asking(reached) == set()
 
 
-def test_the_import_search_finds_source_readers():
-    """From the module of a command, the tests' search for imports reaches agent.sources.storage.images."""
+def test_the_import_search_finds_indirect_imports():
+    """The tests' search for imports finds that a command's module imports agent.sources.storage.images indirectly."""
     assert {"agent.audit.run", "agent.cmd.wiring", "agent.sources.storage.images"} <= asking(
         reached_from("agent.cmd.audited")
     )

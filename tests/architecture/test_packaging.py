@@ -115,7 +115,7 @@ def test_every_requirement_is_imported_or_explained():
 
 
 def test_every_third_party_import_is_a_requirement():
-    """The agent's code imports no library that the installed package does not declare. Placement itself is exempt."""
+    """The agent's code imports only libraries that the package metadata lists, apart from Placement's own code."""
     known = {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in _all_requirements()} | {"placement", "agent"}
     strangers = {
         f"{module}: {name}"

@@ -17,7 +17,7 @@ TEXTS = [
 
 
 def test_scenario_numbers_are_unique_and_have_no_gaps():
-    """docs/contributor/scenarios.md lists the scenarios 1 to 163 in order, and two with a letter, such as 128b."""
+    """docs/contributor/scenarios.md lists each of the scenarios 1 to 163 exactly once."""
     assert [number for number in NUMBERS if number.isdigit()] == [str(n) for n in range(1, 164)]
     assert len(set(NUMBERS)) == len(NUMBERS) == 165
 

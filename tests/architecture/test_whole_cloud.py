@@ -18,7 +18,7 @@ def _reachable(start: str) -> set[str]:
 
 
 def test_the_daemon_cannot_read_all_hosts_from_placement():
-    """An answer about all hosts may need too much memory, so the daemon imports no code that asks for one."""
+    """The daemon imports no code that reads all hosts, because Placement's answer may need too much memory."""
     users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {
         "agent.placement.http.bounds"
     }

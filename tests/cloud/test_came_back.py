@@ -35,7 +35,7 @@ def test_a_recreated_consumer_with_a_finding_is_read_again():
 
 
 def test_a_new_consumer_is_read_despite_a_low_read_limit():
-    """The agent may read only one consumer. Its view of Placement contains the new consumer and the known one."""
+    """The agent may read only one consumer per read, and Placement has a new one. The agent reads the new consumer."""
     model = world()
     reader = TreeReader(ModelClient(model))
     reader.view(ViewRequest(**REQUEST))

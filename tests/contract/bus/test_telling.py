@@ -77,8 +77,8 @@ def test_two_bus_listeners_receive_the_same_host_state(broker, host):
     assert states == (host_state(REPORT, sending),) * 2
 
 
-def test_only_a_changed_audit_result_is_sent_at_once(broker, host):
-    """The agent sends nothing at once after an audit with an equal result. Another outcome is sent at once."""
+def test_a_changed_audit_result_is_sent_at_once(broker, host):
+    """An audit has another outcome than the audit before. The agent sends the new outcome over RabbitMQ at once."""
     with listener(broker.url) as watcher, agent(broker.url, host) as told:
         told.audited(REPORT)
         heard(watcher)

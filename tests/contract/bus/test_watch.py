@@ -155,7 +155,7 @@ def test_the_enter_key_in_watch_opens_details_of_a_host(shown):
 
 
 def test_watch_redraws_its_screen_after_a_resize(shown):
-    """When the terminal gets wider or narrower, `stocktake watch` adds the column FREE or leaves it out."""
+    """When the terminal gets narrower, `stocktake watch` leaves out the column FREE."""
     shown.resize(120, 30)
     until(lambda: shown.display()[29].endswith("q quit"), 30, "a screen of 30 lines")
     shown.shows("FREE", "-43/59/-7332")

@@ -421,7 +421,7 @@ def test_status_shows_the_last_report_of_the_agent(own_host):
     assert [own_host.agent.name, "VCPU", "40", "20"] in [line.split() for line in ended.stdout.splitlines()]
 
 
-def test_the_agent_writes_no_report_with_no_publish(own_host):
+def test_the_agent_writes_no_report_with_option_no_publish(own_host):
     """An agent that runs with --once --no-publish neither creates nor changes the report file."""
     assert own_host.agent.agent("--once", "--no-publish").code == 3
     assert not own_host.agent.report_file.exists()
@@ -432,7 +432,7 @@ def test_the_agent_writes_no_report_with_no_publish(own_host):
 
 
 def test_status_exits_2_if_the_report_is_stale(own_host):
-    """If the report is older than three intervals, `stocktake status` asks if stocktake-agent is running."""
+    """If the last report is older than three audit intervals, `stocktake status` asks if the agent is running."""
     assert own_host.agent.agent("--once").code == 3
     report = json.loads(own_host.agent.report_file.read_text())
     report["audit"]["started_at"] = "2026-01-01T00:00:00.000Z"
@@ -460,7 +460,7 @@ def children(own_host, rest) -> SmallHost:
 
 
 def test_the_ledger_does_not_compare_child_providers(children):
-    """For a GPU on a child provider, `stocktake ledger` shows only what Placement records, and "not-compared"."""
+    """For a GPU on a child provider, `stocktake ledger` prints Placement's amount and the word "not-compared"."""
     guest = children.running[0]
     said = children.run("ledger").stdout.splitlines()
     assert "total VGPU: promised not counted, held not counted, recorded 2" in said
@@ -628,7 +628,7 @@ def test_a_command_exits_78_if_two_compute_id_files_differ(own_host):
 
 
 def test_debug_logs_go_to_stderr_and_json_to_stdout(host):
-    """`stocktake --debug audit -f json` leaves stdout valid JSON for programs."""
+    """`stocktake --debug audit -f json` prints only JSON to stdout, and its debug logs to stderr."""
     ended = stocktake("--debug", "--config-file", host.agent.config_file, "audit", "-f", "json")
     assert ended.code == 3
     assert json.loads(ended.stdout)["outcome"] == "findings"

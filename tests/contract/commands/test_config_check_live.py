@@ -56,7 +56,7 @@ def checked(host: AgentHost) -> tuple[int, dict[str, tuple[bool, str]]]:
 
 
 def test_config_check_live_exits_0_if_every_service_answers(host):
-    """`stocktake config check --live` describes Placement, nova's database, libvirt and the host's provider."""
+    """`stocktake config check --live` contacts Placement, nova's database and libvirt, and all of them answer."""
     code, rows = checked(host)
     assert (code, {what for what, (ok, _) in rows.items() if not ok}) == (0, set()), rows
     assert rows["this host's provider"][1].endswith(f"/compute_id) is named {host.name}")
@@ -112,7 +112,7 @@ def test_config_check_live_tests_the_message_broker(host, broker, user, ok):
 
 
 def test_a_free_metrics_address_passes_the_check(host):
-    """`stocktake config check --live` accepts a metrics address that is free or where the agent already listens."""
+    """`stocktake config check --live` accepts the agent's metrics address if no other program listens there."""
     address = f"tcp://127.0.0.1:{free_port()}"
     host.configure({"DEFAULT": {"update_resources_interval": -1}, "metrics": {"uri": address}})
     _, rows = checked(host)

@@ -141,8 +141,8 @@ def test_exit_codes_of_read_only_commands_tell_the_result(shared, name, more, co
     assert bool(ended.stdout) == (code != 75 and not (command == ("adopt",) and more == NO_PLACEMENT))
 
 
-def test_heal_exits_75_for_waiting_and_5_for_refused_repairs(shared):
-    """`stocktake heal --finding ID` has to wait until a finding is old enough, and refuses to repair guest-unknown."""
+def test_heal_exits_75_or_5_if_it_cannot_repair_a_finding(shared):
+    """`stocktake heal` exits with 75 if a finding is too young, and with 5 if it never repairs such a finding."""
     world = shared("wrong")
     waits = world.run("heal", "--finding", world.finding("allocation-leaked"), more=YOUNG)
     assert waits.code == 75

@@ -100,6 +100,6 @@ def test_a_missing_config_file_gives_a_json_error_object(tmp_path, name):
     assert error_of(ended, 78, "configuration")["message"] == f"{tmp_path}/none.conf: there is no such file"
 
 
-def test_a_failing_process_prints_only_json_to_stdout(config):
+def test_a_failing_command_prints_only_json_to_stdout(config):
     """`stocktake ledger -f json` fails, and stdout contains nothing except the JSON error object."""
     error_of(stocktake("--config-file", config, "ledger", "-f", "json"), 75, "unavailable")

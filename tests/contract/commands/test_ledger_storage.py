@@ -64,7 +64,7 @@ def test_the_storage_ledger_accounts_for_every_byte(host, group):
 
 
 def test_the_storage_ledger_can_show_one_consumer(host, group):
-    """`stocktake ledger --storage --consumer UUID -c owner` prints the column owner of one instance's rows."""
+    """`stocktake ledger --storage --consumer UUID` prints only the rows of the instance with this UUID."""
     ended = storage(host, group, "--consumer", host.running[0], "-f", "csv", "-c", "owner", "-c", "size_bytes")
     assert list(csv.reader(io.StringIO(ended.stdout)))[1:] == [[host.running[0], str(100 * MIB)]]
 

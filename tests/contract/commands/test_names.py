@@ -42,7 +42,7 @@ def test_a_guest_unknown_to_nova_is_found_by_its_domain_name(host):
 
 
 def test_explain_finds_an_evacuated_instance_by_its_name(host):
-    """An instance moved to another host by evacuation; `stocktake explain NAME` on the old host finds it."""
+    """An instance was evacuated to another host. `stocktake explain NAME` on the old host still finds it."""
     assert host.json("explain", f"moved-{host.agent.name}")[1]["consumer"] == host.evacuated
 
 
@@ -81,8 +81,8 @@ def test_explain_suggests_similar_names_for_an_unknown_name(host):
     assert (f"web-1-{host.agent.name}" in near, len(near) <= 3) == (True, True)
 
 
-def test_heal_exits_127_for_an_unknown_finding_id(host):
-    """`stocktake heal` rejects an unknown id, and fewer than 8 characters of an id or of a plan's digest."""
+def test_heal_exits_127_for_an_unknown_or_short_finding_id(host):
+    """`stocktake heal` rejects the id if no finding has it or if it has fewer than 8 characters."""
     assert host.run("heal", "--finding", "00000000").code == 127
     short = host.run("heal", "--finding", host.json("audit")[1]["findings"][0]["id"][:5])
     assert (short.code, "needs at least 8 characters" in short.stderr) == (127, True)

@@ -83,8 +83,8 @@ def test_why_subtracts_the_existing_allocations(host, rest):
             rest.release(consumer)
 
 
-def test_why_lists_vcpus_that_no_instance_here_should_have(host, rest):
-    """If VCPU are short, `stocktake why` lists allocations in Placement that nova gave to no instance on this host."""
+def test_why_lists_vcpus_allocated_to_no_instance_here(host, rest):
+    """If VCPU are short, `stocktake why` lists allocations in Placement that belong to no instance on this host."""
     stray = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     other = rest.allocate({host.agent.provider_uuid: {"VCPU": 16}})
     try:
@@ -148,7 +148,7 @@ def test_why_can_use_the_flavor_of_an_instance(host):
     ],
 )  # fmt: skip
 def test_why_exits_127_for_invalid_arguments(host, arguments, said):
-    """`stocktake why` also prints an error, for example for an unknown resource class or an option given twice."""
+    """`stocktake why` prints an error, for example for an unknown resource class or an option given twice."""
     ended = host.run("why", *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr

@@ -229,11 +229,8 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("_earlier", "now", "run"), WORDS, ids=[now[:40] for _, now, _ in WORDS])
-def test_the_agent_uses_the_new_wording_of_each_listed_message(tmp_path, monkeypatch, _earlier, now, run):
-    """The test has a list of messages that were once unclear.
-
-    Each appears in a command's output or a file in its new wording.
-    """
+def test_unclear_messages_are_printed_with_their_new_wording(tmp_path, monkeypatch, _earlier, now, run):
+    """Some messages were unclear and got a new wording, which now appears in the output of a command."""
     monkeypatch.delenv("COLUMNS", raising=False)
     printed = run(tmp_path)
     assert re.search(now, printed, re.MULTILINE), printed

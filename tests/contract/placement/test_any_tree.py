@@ -312,11 +312,8 @@ AT_LEAST = {
 }
 
 
-def test_the_agent_writes_any_provider_tree(rest, tmp_path, capsys):
-    """Another client writes to Placement in between.
-
-    The agent keeps that client's data, and reports what it could not write.
-    """
+def test_writes_of_random_trees_keep_other_clients_data(rest, tmp_path, capsys):
+    """The agent writes random provider trees to Placement, and keeps what another client writes in the meantime."""
     Stranger(rest, random.Random()).register()
     newest, older = Client.of(tmp_path, rest, None), Client.of(tmp_path, rest, OLDER)
     tally: Counter[str] = Counter()

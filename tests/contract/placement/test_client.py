@@ -79,8 +79,8 @@ def test_a_stale_inventory_generation_raises_a_conflict(rest, client):
 
 
 @pytest.mark.parametrize(("part", "key"), [("traits", "traits"), ("aggregates", "aggregates")])
-def test_a_stale_generation_of_traits_raises_a_conflict(rest, client, part, key):
-    """A write of traits or aggregates raises GenerationConflict if another client changed the provider before."""
+def test_a_write_with_a_stale_generation_raises_a_conflict(rest, client, part, key):
+    """Another client changed the provider. The agent's write of traits or aggregates raises GenerationConflict."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     with pytest.raises(GenerationConflict):
@@ -392,8 +392,8 @@ def test_an_unset_auth_type_raises_a_config_error(tmp_path):
         ({"auth_type": "none", "endpoint": "http://127.0.0.1:1", "valid_interfaces": "up"}, "valid_interfaces"),
     ],
 )
-def test_the_error_for_a_wrong_option_contains_the_option(tmp_path, options, says):
-    """If an option in [placement] is missing or invalid, the agent raises a ConfigError that contains its name."""
+def test_the_error_for_a_wrong_option_contains_its_name(tmp_path, options, says):
+    """If an option in [placement] is missing or invalid, the agent's error contains the option's name."""
     with pytest.raises(ConfigError, match=says) as raised:
         client_from_conf(conf_of(tmp_path, **options))
     assert "[placement]" in str(raised.value)

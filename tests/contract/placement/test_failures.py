@@ -901,7 +901,7 @@ def test_a_keystone_redirect_on_the_same_host_is_followed(rest, gate, identity, 
 
 
 def test_a_keystone_redirect_loop_ends_after_four_requests(gate, identity, known):
-    """Keystone redirects each token request to the same URL. The agent's error refers to [placement] auth_url."""
+    """Keystone redirects each token request to the same URL. The agent gives up after four requests."""
     door, keystone = identity
     keystone.trouble = page(302, Location=f"{door.url}/v3/auth/tokens")
     expired(gate, keystone, of_writes=False)

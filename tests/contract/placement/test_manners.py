@@ -77,7 +77,7 @@ def paced(tmp_path, waits) -> Paced:
 
 
 def test_the_client_saves_when_a_request_ended(gate, paced):
-    """The agent's watchdog measures silence from the end of the last request to Placement, and not from its start."""
+    """The client saves the time when its last request to Placement ended, and not when the request began."""
     ended: list[float] = []
     gate.after = lambda _asked: ended.append(time.monotonic())
     client = paced(gate.url)
@@ -195,8 +195,8 @@ def test_the_client_uses_slow_answer_and_longest_pause(rest, tmp_path):
 
 
 @pytest.mark.parametrize(("option", "value"), [("longest_pause", 121), ("longest_pause", -1), ("slow_answer", 0)])
-def test_the_client_rejects_a_pace_out_of_range(rest, tmp_path, option, value):
-    """For example, [placement] longest_pause = 121 or slow_answer = 0 raises an error that contains the option."""
+def test_options_for_pauses_have_a_limited_range(rest, tmp_path, option, value):
+    """For example, the value 121 of the option longest_pause raises an error that contains the option's name."""
     with pytest.raises(Exception, match=option):
         client_of(tmp_path, rest.server.url, **{option: value})
 

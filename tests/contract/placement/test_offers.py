@@ -100,7 +100,7 @@ def silent(line):
 
 @pytest.mark.parametrize("query", QUERIES)
 def test_why_finds_the_same_hosts_as_placement(rest, client, cloud, query):
-    """For each listed query, the code of `stocktake why` finds the hosts that GET /allocation_candidates returns."""
+    """For the same query, `stocktake why` finds the hosts that GET /allocation_candidates returns."""
     query = query.format(**{name: cloud[name] for name in ("rack", "aggregate", "device")})
     request = request_of(Words(query=query))
     found = offers.cloud_offers(client, request, silent)
@@ -112,8 +112,8 @@ def test_why_finds_the_same_hosts_as_placement(rest, client, cloud, query):
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_a_read_of_all_hosts_returns_placements_values(client, cloud, number):
-    """The agent reads each provider's inventory, usage and requested traits for `stocktake why --everywhere`."""
+def test_a_read_of_all_hosts_returns_inventories_and_usages(client, cloud, number):
+    """For `stocktake why --everywhere`, the agent reads the inventory and the usage of every provider in Placement."""
     request = request_of(Words(query=f"resources=VCPU:1,DISK_GB:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     world = offers.cloud_offers(client, request, silent).offered
     offered = {each.provider.uuid: each for each in world.providers}
@@ -152,11 +152,8 @@ def test_a_read_of_all_hosts_sends_few_requests(rest, client, cloud):
     )
 
 
-def test_few_inventories_are_read_for_a_missing_class(rest, client, cloud):
-    """No host has the requested class FPGA.
-
-    `stocktake why --everywhere` then does not read the inventory of every host.
-    """
+def test_few_inventories_are_read_for_a_class_that_no_host_has(rest, client, cloud):
+    """No host has the resource class FPGA. `stocktake why --everywhere` then reads only three inventories."""
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():
@@ -203,7 +200,7 @@ def test_a_read_of_all_hosts_fails_without_placement(tmp_path):
         offers.cloud_offers(nowhere, request_of(Words(resources=("VCPU=1",))), silent)
 
 
-def test_why_says_the_same_of_a_host_with_everywhere(client, cloud):
+def test_why_everywhere_finds_the_same_obstacles_for_a_host(client, cloud):
     """`stocktake why` finds the same obstacles for one host with the option --everywhere and without it."""
     roots = [cloud["hosts"][number] for number in (0, 2, 7)]
     alone = {root: offers.own_offers(client, TreeReader(client).view(looking_at(root))) for root in roots}
@@ -221,10 +218,7 @@ def tree_of(request, world, root):
 
 
 def test_a_sharing_provider_may_share_with_a_child_provider(rest, client):
-    """Only a child of the host's provider is in the sharing provider's aggregate.
-
-    The whole host can still use the share.
-    """
+    """A sharing provider and a child of the host's provider are in one aggregate. The host's instances can use both."""
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})
     rest.set_aggregates(rest.make_provider(parent=root), aggregate)

@@ -98,7 +98,7 @@ def test_a_rename_keeps_a_providers_allocations(reader, placement, tmp_path, orp
     assert names.holder(f"new-{root}").uuid == root
 
 
-def test_a_rename_to_a_taken_name_raises_an_error(placement, tmp_path, orphan):
+def test_renaming_a_provider_to_a_taken_name_raises_an_error(placement, tmp_path, orphan):
     root, child, _ = orphan
     names = ProviderNames(client_of(tmp_path, placement.server.url))
     taken = names.name_of(child)

@@ -100,10 +100,7 @@ def test_slow_redirects_end_at_the_deadline(rest, tmp_path):
 
 
 def test_a_write_with_a_slow_answer_is_sent_once(rest, tmp_path):
-    """Placement carried out the write, and its answer is too slow.
-
-    The next audit finds that nothing is left to write.
-    """
+    """Placement carries out a write and answers too slowly. The agent does not send the write again."""
     with gateway(rest.server.url) as gate:
         one = OneHost(client_of(tmp_path, gate.url, timeout=TIMEOUT_S), new_uuid())
         assert (one.audit().report.outcome, one.audit().report.outcome) == (Outcome.CLEAN, Outcome.CLEAN)

@@ -40,7 +40,7 @@ def parent_that_dies(folder: Path, lifetime: Lifetime) -> tuple[int, str]:
 
 
 def test_the_demo_placement_server_starts_and_stops(tmp_path):
-    """The server answers a request, writes it to the access log, and its process ends at the stop."""
+    """The server answers a request after its start. After its stop, its process does not exist any more."""
     server = start_placement(tmp_path)
     try:
         assert requests.get(server.url + "/", timeout=60).json()["versions"][0]["id"] == "v1.0"

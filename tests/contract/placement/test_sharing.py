@@ -154,10 +154,7 @@ def test_s151_many_aggregates_are_queried_in_three_requests(rest, reader, aggreg
     most=st.integers(1, 5),
 )
 def test_every_consumer_gets_its_turn_in_limited_reads(holders, suspects, most):
-    """Each read of a sharing provider covers a few consumers.
-
-    Later reads cover the rest, unless suspicious ones fill them all.
-    """
+    """Each read of a sharing provider includes only a few of its consumers. Later reads include the others."""
     after, seen = "", set()
     for _ in range(len(holders) + 1):
         some, after = window(holders, suspects, most, after)

@@ -89,7 +89,7 @@ def test_s137_a_new_root_provider_is_not_read_again(rest, client):
 def test_s138_another_client_may_create_the_root_provider_first(rest, tmp_path):
     """Another client creates the host's provider just before the agent does.
 
-    The agent's next attempt fills that provider.
+    The agent then writes its inventory to it.
     """
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
@@ -104,7 +104,7 @@ def test_s138_another_client_may_create_the_root_provider_first(rest, tmp_path):
 
 
 def test_s156_an_obsolete_child_provider_is_deleted_last(rest, client):
-    """An audit deletes an empty child provider after its other writes, and keeps one that has allocations."""
+    """After its other writes to Placement, the agent deletes an obsolete child provider without allocations."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
     for child in (free, held):
@@ -174,7 +174,7 @@ def test_a_new_parent_does_not_change_the_name(rest, client):
     assert rest.done("GET", f"/resource_providers/{child}")["name"] == f"by-hand-{root}"
 
 
-def test_a_host_provider_below_another_becomes_a_root(rest, client):
+def test_a_host_provider_with_a_parent_becomes_a_root(rest, client):
     """Someone gave the host's provider a parent in Placement. The agent makes the host's provider a root again."""
     above = rest.make_provider()
     root = rest.make_provider(parent=above)
@@ -206,8 +206,8 @@ def test_the_agent_creates_a_sharing_provider(rest, client):
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_second_root_provider_is_searched_before_creation(rest, client):
-    """The agent does not create a second root provider until it has searched Placement for the provider's uuid."""
+def test_a_provider_is_not_created_before_a_search_for_it(rest, client):
+    """Before the agent creates a provider outside the host's tree, it searches Placement for the provider's uuid."""
     root, disk = rest.make_provider(), new_uuid()
     tree = DesiredTree(providers=(wanted(root), wanted(disk, None, DISK)))
     plan = diff(tree, TreeReader(client).view(looking_at(root)))
