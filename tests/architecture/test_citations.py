@@ -86,7 +86,7 @@ def test_no_text_cites_unpublished_documents(path: pathlib.Path):
 
 
 def test_the_citation_check_detects_missing_files(tmp_path: pathlib.Path):
-    """The check reports a mention of agent/stages/heal.py and of "design 2.3", because neither exists."""
+    """A docstring mentions agent/stages/heal.py, which does not exist. The check reports this path."""
     file = tmp_path / "code.py"
     file.write_text('"""As in agent/stages/heal.py and look.py (design 2.3)."""\n')
     cited = PATH.findall(_prose(file))

@@ -22,8 +22,8 @@ def texts() -> dict[str, str]:
     return package_texts.texts()
 
 
-def test_two_runs_of_the_package_generator_give_equal_texts(texts):
-    """tools/package_texts.py generates the same manual pages and other texts of the Debian package each time."""
+def test_two_runs_of_the_package_generator_give_equal_files(texts):
+    """tools/package_texts.py generates the same manual pages for the Debian package in every run."""
     assert package_texts.texts() == texts
 
 

@@ -37,7 +37,7 @@ def test_equal_random_seeds_produce_equal_event_lists():
     assert events_of(7, 50)[-1].verb == "quiet"
 
 
-def test_a_failing_event_list_is_reduced_to_needed_events():
+def test_a_failing_event_list_is_reduced():
     """After a random test fails, the test rig reduces the list of events to those that the failure needs."""
     events = [Event("step", number) for number in range(40)]
     needed = {events[3], events[17]}

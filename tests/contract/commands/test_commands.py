@@ -495,7 +495,7 @@ LOOKS = [("audit",), ("ledger",), ("explain", "VCPU"), ("inventory",), ("invento
 
 @pytest.mark.parametrize("command", LOOKS)
 def test_read_only_commands_exit_2_if_placement_is_down(own_host, command):
-    """If Placement is down, commands such as `stocktake ledger` still print the amounts of nova's database."""
+    """For example, `stocktake ledger` then prints the amounts of nova's database, but none of Placement."""
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     ended = own_host.run(*command, "-f", "json")
     assert ended.code == 2

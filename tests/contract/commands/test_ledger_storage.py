@@ -78,7 +78,7 @@ def test_the_storage_ledger_can_show_one_consumer(host, group):
     ],
 )
 def test_the_storage_ledger_exits_127_for_wrong_arguments(host, group, arguments, said):
-    """`stocktake ledger --storage` rejects --resource-class, a consumer without disks, and an unknown column."""
+    """For example, `stocktake ledger --storage` rejects an unknown column."""
     ended = storage(host, group, *arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr

@@ -99,7 +99,7 @@ def test_colours_stay_on_if_no_color_is_empty(reported, monkeypatch):
 
 @pytest.mark.parametrize("columns", [60, 220])
 def test_output_fits_the_terminal_or_the_columns_variable(reported, monkeypatch, columns):
-    """The output of a command is as wide as the terminal at most, or as COLUMNS if that variable is set."""
+    """A command's output is at most as wide as the terminal, or as the variable COLUMNS says."""
     _, written = typed(columns, "--config-file", reported, "config", "show")
     width = max(len(line) for line in screen_of(columns, written))
     assert width <= columns

@@ -40,8 +40,8 @@ def first(document):
     return document["tree"]["obstacles"][0]
 
 
-def test_why_reports_max_unit_for_a_request_above_all_cpus(host, rest):
-    """A request for one VCPU more than the host's CPUs does not fit; `stocktake why` reports the limit max_unit."""
+def test_why_reports_max_unit_for_a_request_of_too_many_vcpus(host, rest):
+    """A request has one VCPU more than the host has CPUs. `stocktake why` says that the limit max_unit is too low."""
     code, document = host.json("why", "--resource", f"VCPU={CPUS + 1}")
     assert list(document)[: len(KEYS)] == KEYS
     assert (code, document["fits"], document["everywhere"], document["cloud"]) == (3, False, False, None)

@@ -509,8 +509,8 @@ def test_slow_headers_end_at_the_timeout(rest, tmp_path):
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_an_outage_does_not_look_like_another_writer(rest, gate, one):
-    """The host's CPUs change while Placement is down. The next audit writes them, and reports no other writer."""
+def test_an_audit_after_an_outage_reports_no_finding(rest, gate, one):
+    """The host's CPUs change while Placement is down. The next audit writes the new number to Placement."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
         gate.before = lambda _asked: page(503)
@@ -661,11 +661,8 @@ def test_libvirt_events_cause_few_requests_in_an_outage(rest, gate, one):
     assert len(reports) < 20
 
 
-def test_a_signal_does_not_shorten_retry_after(rest, gate, one):
-    """Placement answers 429 with "Retry-After: 3".
-
-    Neither libvirt's events nor the signal USR1 cause an earlier request.
-    """
+def test_events_and_signals_do_not_shorten_retry_after(rest, gate, one):
+    """Placement answers 429 with "Retry-After: 3". Neither libvirt's events nor the signal USR1 end this wait early."""
     asked_at: list[float] = []
 
     def before(asked: Asked) -> Answer | None:

@@ -218,7 +218,10 @@ def tree_of(request, world, root):
 
 
 def test_a_sharing_provider_may_share_with_a_child_provider(rest, client):
-    """A sharing provider and a child of the host's provider are in one aggregate. The host's instances can use both."""
+    """A sharing provider and a child of the host's provider are in one aggregate.
+
+    The host can use the shared inventory.
+    """
     root, aggregate = rest.make_provider(), new_uuid()
     rest.set_inventories(root, {"VCPU": {"total": 4}})
     rest.set_aggregates(rest.make_provider(parent=root), aggregate)

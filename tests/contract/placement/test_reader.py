@@ -157,11 +157,8 @@ def offering_child(rest, root):
     return child
 
 
-def test_allocations_are_read_only_where_some_were_before(rest, reader, root):
-    """Of 61 providers, one had allocations.
-
-    A later read with fresh_allocations asks Placement only for the allocations there.
-    """
+def test_a_read_skips_providers_that_had_no_allocations(rest, reader, root):
+    """Of 61 providers, one had allocations. In its next read, the agent reads the allocations of this provider only."""
     children = [rest.make_provider(parent=root) for _ in range(60)]
     consumer = rest.allocate({root: {"VCPU": 1}})
     reader.view(looking_at(root))

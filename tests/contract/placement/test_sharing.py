@@ -126,7 +126,7 @@ def test_limited_reads_cover_all_consumers_in_turn(rest, reader, root, nfs):
 
 
 def test_this_hosts_shared_allocations_are_always_read(rest, reader, root, nfs):
-    """A sharing provider has consumers on several hosts. Every read of the agent includes those of its own host."""
+    """Every read of a sharing provider includes the allocations of instances on the agent's own host."""
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})
     for _ in range(3):

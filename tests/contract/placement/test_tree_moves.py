@@ -89,7 +89,7 @@ def test_s137_a_new_root_provider_is_not_read_again(rest, client):
 def test_s138_another_client_may_create_the_root_provider_first(rest, tmp_path):
     """Another client creates the host's provider just before the agent does.
 
-    The agent then writes its inventory to it.
+    The agent then uses the existing provider.
     """
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
@@ -104,7 +104,7 @@ def test_s138_another_client_may_create_the_root_provider_first(rest, tmp_path):
 
 
 def test_s156_an_obsolete_child_provider_is_deleted_last(rest, client):
-    """After its other writes to Placement, the agent deletes an obsolete child provider without allocations."""
+    """The agent deletes an obsolete child provider in Placement after all other writes."""
     root = rest.make_provider()
     free, held = rest.make_provider(parent=root), rest.make_provider(parent=root)
     for child in (free, held):
@@ -143,7 +143,7 @@ def test_s157_new_child_providers_come_before_deletions(rest, client):
 
 
 def test_a_parent_and_a_child_provider_can_swap_places(rest, client):
-    """The agent moves the lower provider up first, so that the host's tree contains each provider at every moment."""
+    """The agent first moves the child out of its parent, and then moves the parent below the child."""
     root = rest.make_provider()
     upper = rest.make_provider(parent=root)
     lower = rest.make_provider(parent=upper)
@@ -255,8 +255,8 @@ def test_a_child_provider_is_not_created_if_its_name_is_taken(rest, client):
     assert [type(refused.error) for refused in applied.refused] == [DuplicateName]
 
 
-def test_an_older_placement_does_not_move_a_provider(rest, tmp_path):
-    """Before microversion 1.37, Placement cannot move a child provider to another tree. The agent reports that tree."""
+def test_an_older_placement_does_not_move_a_child_provider(rest, tmp_path):
+    """Before microversion 1.37, Placement cannot move a child provider to another tree. The agent reports an error."""
     client = scripted(rest, tmp_path, older)
     above, child = rest.make_provider(), new_uuid()
     root = rest.make_provider(parent=above)
