@@ -248,8 +248,8 @@ def test_an_agent_without_root_reports_the_same_as_root(own: ProbeSocket, tmp_pa
         assert [pair for pair in zip(ours, roots, strict=True) if pair[0] != pair[1]] == []
 
 
-def test_an_invalid_probe_answer_keeps_the_inventories(own: ProbeSocket, tmp_path, placement):
-    """If the probe answers nonsense, the agent reports images and lvm as unavailable. Placement's inventories stay."""
+def test_inventories_stay_if_the_probe_answers_nonsense(own: ProbeSocket, tmp_path, placement):
+    """If stocktake-probe, the root helper, answers nonsense, Placement's inventories stay as they are."""
     with contextlib.closing(rigs.make_group(tmp_path, "vg0", 8 << 30)) as group:
         uuid = new_uuid()
         agent = OnceAgent(own, "a", placement.server.url, uuid=uuid, owner=NOBODY, probe=f"probe_socket = {own.path}")

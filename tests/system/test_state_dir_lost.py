@@ -127,10 +127,7 @@ def reserved(placement: Rest, host: AgentHost) -> int:
 
 
 def test_inventory_is_published_after_state_dir_turns_read_only(host, state, placement):
-    """A running daemon still publishes reloaded settings.
-
-    Its report has a note until state_dir can be written again.
-    """
+    """After a reload the daemon still writes inventory to Placement, although state_dir is now read-only."""
     with host.daemon() as daemon:
         daemon.first_audit()
         read_only(state)

@@ -87,8 +87,8 @@ def test_the_agents_unit_has_an_exposure_of_at_most_1_5(units):
 
 
 @NEEDS_ANALYZE
-def test_the_probes_unit_has_an_exposure_of_at_most_4(units):
-    """`systemd-analyze security` rates the unit of stocktake-probe, the helper that runs as root."""
+def test_the_probe_unit_has_an_exposure_of_at_most_4(units):
+    """`systemd-analyze security` rates the unit of the root helper stocktake-probe with 4 or less."""
     assert exposure(units, "stocktake-probe@.service") <= 4
 
 

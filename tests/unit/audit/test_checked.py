@@ -135,8 +135,8 @@ def test_findings_in_an_unreadable_folder_are_unknown():
     assert found.missing(dataclasses.replace(leftover, subject="/srv/nova2/a")) == ()
 
 
-def test_a_finding_is_unknown_while_its_consumer_is_unread():
-    """A consumer has allocations on several providers; the finding needs a read of all allocations of the consumer."""
+def test_a_finding_is_unknown_if_its_allocations_are_unread():
+    """A finding is about a consumer's allocations on several providers; these allocations were not read."""
     several = finding_of("consumer-on-several-providers")
     world = fully_read(PLANTED["consumer-on-several-providers"][0]().world)
     unread = dataclasses.replace(world.placement.value, consumers=())

@@ -143,7 +143,7 @@ def test_the_first_audit_of_a_process_saves_its_findings():
 
 @pytest.mark.parametrize("failure", ["lock", "disk"])
 def test_a_failed_save_of_findings_is_repeated(failure):
-    """A lock or the disk stops the agent from saving its findings; the next audit saves them without any change."""
+    """A lock or a disk error prevents the agent from saving its findings; its next audit saves them."""
 
     @contextlib.contextmanager
     def held():
@@ -179,7 +179,7 @@ def test_an_unchecked_finding_keeps_the_outcome_findings():
 
 
 def test_a_crashed_audit_reports_earlier_findings_as_unknown():
-    """An exception ends the agent's audit: its report still lists the earlier findings, because none was checked."""
+    """An exception ends the audit before it checks the findings, so the report gives them the state unknown."""
     memory = AuditMemory(history=history(LEAKED))
     report = crash_report(AuditRequest(reasons=("test",)), facts.settings(), memory, RuntimeError("a bug"), NOW)
     (seen,) = report.findings

@@ -113,7 +113,7 @@ def test_rows_of_an_old_move_cause_no_full_nova_read(last):
 
 
 def test_the_first_digest_of_nova_rows_is_not_a_change():
-    """The agent compares digests of nova's rows; a part without an earlier digest is not reported as changed."""
+    """A digest of nova's rows that has no earlier one to compare with is not reported as a change."""
     more = StateSign(parts=(*SIGN.parts, ("other instances 0", (1, 2))))
     assert more.changed_since(SIGN) == ()
 
@@ -160,8 +160,8 @@ def seen(found, *, confirmed=True):
     return SeenFinding(finding=found, confirmed=confirmed, first_seen_at="")
 
 
-def test_a_planned_write_causes_a_full_nova_read():
-    """The agent reads all nova rows, not only a digest, before it writes or reports a changed set of findings."""
+def test_a_write_or_a_new_finding_needs_a_full_nova_read():
+    """The agent reads all nova rows, not only their digest, before it writes or reports a new finding."""
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))
@@ -190,8 +190,8 @@ def test_a_migrating_instance_causes_a_full_nova_read():
     assert what_rests_on((), rows)
 
 
-def test_each_finding_listed_as_unrelated_to_nova_exists():
-    """The agent keeps a list of finding codes that do not depend on nova's rows; each code in it is a real one."""
+def test_finding_codes_listed_as_unrelated_to_nova_exist():
+    """The agent has a list of finding codes that do not depend on nova; each code in this list exists."""
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 
@@ -206,7 +206,7 @@ def test_a_digest_read_keeps_the_rows_of_the_last_full_read():
 
 
 def test_a_full_nova_read_is_kept_for_later_audits():
-    """The agent remembers the rows, their digest and the guests, to compare the next reads with them."""
+    """The agent keeps nova's rows and their digest from a full read, and later audits compare with them."""
     how = StateRead(why_full="due", sign=CHANGED_SIGN, consumers=CONSUMERS, saw_change=True)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     after = kept(None, how, full().state, beside)

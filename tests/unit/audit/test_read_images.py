@@ -78,8 +78,8 @@ def test_only_a_full_audit_measures_disk_files_again(images, guest):
     assert read(task(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first
 
 
-def test_the_instances_folder_is_read_without_libvirt(images, tmp_path):
-    """If libvirt is unavailable, the agent still measures the guests' folder, without single disk files."""
+def test_the_instances_folder_is_measured_without_libvirt(images, tmp_path):
+    """If libvirt cannot be read, the agent still measures nova's instances folder."""
     found = read(task(images, SourceUnavailable("libvirt", "gone")), AuditMemory())
     assert found.stored.disk_files == ()
     assert [store.path for store in found.stored.image_stores] == [str(tmp_path)]

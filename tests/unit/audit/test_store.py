@@ -67,8 +67,8 @@ def test_an_audit_saves_the_new_size_of_grown_disk_storage(tmp_path):
     assert record.mark.size_bytes == 400 << 30
 
 
-def test_an_audit_restores_the_deleted_disk_storage_file(tmp_path):
-    """The agent remembers the guests' known disk storage and writes its file again if someone deleted the file."""
+def test_an_audit_writes_the_deleted_storage_file_again(tmp_path):
+    """The agent has a file that describes the guests' disk storage; an audit writes the deleted file again."""
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory(store=OLD))
     world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))

@@ -104,7 +104,7 @@ def test_an_ended_finding_says_what_has_changed(change, expected):
     assert reason(sighting(finding, before), booked=booked(*now)) == expected
 
 
-def test_an_ended_finding_says_who_changed_placement():
+def test_an_ended_finding_shows_a_change_by_another_program():
     """If another program changed Placement, the finding's text says "this agent did not make this change"."""
     before = sighting(LEAKED, vcpu(recorded=8))
     assert reason(before, wrote=frozenset({CONSUMER}))[1] == "placement: 8 VCPU -> nothing"
@@ -144,7 +144,7 @@ def test_a_source_outage_finding_ends_with_the_next_read():
 
 
 def test_a_new_configuration_explains_an_ended_finding():
-    """The agent gives a changed role as the reason if it changed after an audit last saw the finding."""
+    """The configuration changed after an audit last saw the finding; the agent gives this as the reason."""
     changed = Reconfigured(AFTER, "the configuration changed: role owner -> observer")
     assert reason(sighting(), reconfigured=changed) == (GoneReason.CONFIGURATION_CHANGED, changed.words)
     earlier = changed._replace(at=SEEN_AT)

@@ -20,7 +20,7 @@ def history(*sightings: Sighting, read_until: int = 100, **changes: object) -> H
 
 
 def test_a_merge_keeps_the_first_and_the_last_sighting():
-    """The daemon and a command both audited a host; a finding keeps its earliest start and its latest sighting."""
+    """Two processes saw a finding; it keeps the earlier first_seen_at and the later last_seen_at."""
     ours = history(one(first_seen_at=T3, last_seen_at=T3, times=1, stands_since=T3))
     theirs = history(one(first_seen_at=T1, last_seen_at=T4, times=2, confirmed=True, stands_since=T1), read_until=160)
     (found,) = merged(ours, theirs).sightings
@@ -28,15 +28,15 @@ def test_a_merge_keeps_the_first_and_the_last_sighting():
     assert (found.confirmed, found.stands_since) == (True, T1)
 
 
-def test_a_count_for_other_evidence_is_ignored():
-    """Another process counted audits that saw the finding with other evidence, so this process keeps its own count."""
+def test_a_merge_ignores_the_count_for_other_evidence():
+    """Another process counted the finding with other evidence; the merge keeps this process's own count."""
     theirs = history(one(times=3, evidence_digest="old"), read_until=50)
     (found,) = merged(history(one(times=1)), theirs).sightings
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_a_finding_is_counted_anew_after_an_audit_without_check():
-    """The later of two processes could not check the finding: it stays confirmed, and its count starts again at 0."""
+def test_a_count_is_0_after_an_audit_that_could_not_check():
+    """The later of two audits could not check a confirmed finding; it stays confirmed with the count 0."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -51,30 +51,30 @@ def test_a_merge_does_not_bring_back_an_ended_finding():
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_finding_another_process_missed_is_counted_anew():
-    """A later audit of another process did not see the finding: it stays confirmed, and its count starts again at 0."""
+def test_a_count_is_0_if_another_process_missed_the_finding():
+    """This process saw a finding and another's later audit did not; the count of audits in a row is 0."""
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
 
 
 def test_an_older_audit_does_not_change_a_findings_count():
-    """An audit of another process did not see the finding before this process saw it, so its count stays."""
+    """An older audit of another process did not see the finding; the finding's count stays the same."""
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_finding_only_one_process_saw_is_counted_anew():
-    """The merged history keeps a confirmed finding that the other process never saw, with the count 0."""
+def test_a_finding_only_one_process_saw_has_the_count_0():
+    """Only one of two processes saw a confirmed finding; it stays confirmed, and its count of audits is 0."""
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_a_finding_this_process_missed_is_counted_anew():
-    """Another process saw the finding, and a later audit of this process did not: its count starts again at 0."""
+def test_a_count_is_0_if_this_process_missed_the_finding():
+    """Another process saw a finding and this one's later audit did not; the count of audits in a row is 0."""
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0
@@ -89,8 +89,8 @@ def test_a_merge_ignores_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_a_finding_that_came_back_is_counted_from_its_return():
-    """Two processes' histories are merged: the count and stands_since are those of the newer sighting."""
+def test_a_merge_takes_the_count_of_the_newer_sighting():
+    """Two processes saw a finding; the merged count and stands_since are those of the newer sighting."""
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):
@@ -99,8 +99,8 @@ def test_a_finding_that_came_back_is_counted_from_its_return():
         assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
-def test_a_merge_keeps_the_own_uuid_and_settings():
-    """The provider uuid and the settings' digest of another process do not replace those in this process's history."""
+def test_a_merge_takes_no_uuid_or_settings_of_another_process():
+    """The merged history has this process's own provider uuid and settings digest."""
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))
     assert (found.root_uuid, found.settings_digest, found.read_until) == ("ours", "ours", 200)

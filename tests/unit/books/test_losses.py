@@ -39,8 +39,8 @@ def test_an_outage_is_an_error_after_3_audits_and_300_s():
     assert told == [[False], [False], [True]], "two audits are not enough, however long they are apart"
 
 
-def test_a_good_read_ends_a_source_outage():
-    """After a good read, the next failed read of libvirt begins a new outage with the count 1."""
+def test_a_successful_read_ends_a_libvirt_outage():
+    """Libvirt fails, answers, and fails again: the last failure begins a new outage."""
     losses, _ = life((0, LIBVIRT_FAILED), (60, LIBVIRT_FAILED), (120, LIBVIRT_FAILED))
     assert losses == (Loss(LIBVIRT, "at 0", 0, 3, is_error=False),)
     losses, _ = life((0, LIBVIRT_FAILED), (60, ()), (120, LIBVIRT_FAILED))

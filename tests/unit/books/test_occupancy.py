@@ -162,14 +162,14 @@ def test_a_moving_instances_usage_follows_its_migration(world, expected):
 
 @pytest.mark.parametrize("status", ["confirmed", "reverted", "failed", "completed", "cancelled", "done"])
 def test_s30_an_ended_incoming_migration_adds_no_usage(status):
-    """A migration to this host has failed, for example: the agent counts nothing for the instance here."""
+    """A migration to this host was cancelled, for example, and its instance is still on another host."""
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("status", ["accepted", "pre-migrating", "migrating", "post-migrating", "finished", "error"])
 def test_an_unfinished_incoming_resize_adds_the_new_flavor(status):
-    """The agent counts the new flavor for an instance that is on its way to this host, also in the status error."""
+    """The agent counts the new flavor for an instance that is being resized onto this host."""
     world = moving("i1", migration(status=status, **INCOMING), **resized(task_state="resize_prep"), **AWAY)
     assert promised(world) == B
 

@@ -106,15 +106,15 @@ def test_an_inventory_row_shows_wanted_and_present_values():
     assert (rows["MEMORY_MB"].wanted, rows["MEMORY_MB"].recorded) == (inventory("MEMORY_MB", 512), None)
 
 
-def test_no_inventory_change_is_proposed_without_libvirt():
-    """If libvirt was not read, the agent shows Placement's present inventory as the wanted one."""
+def test_no_inventory_change_is_wanted_without_libvirt():
+    """If libvirt was not read, the wanted inventory is the one that Placement already has."""
     held = inventory("VCPU", 9, allocation_ratio=2.0)
     rows = inventories(snapshot(placement=view(provider=root(held)), lost=[LIBVIRT]))
     assert rows["VCPU"].wanted == rows["VCPU"].recorded == held
 
 
 def test_used_and_free_amounts_are_unknown_without_placement():
-    """Placement cannot be read; the inventory rows still show what the agent wants."""
+    """If Placement cannot be read, the inventory rows show no used and no free amounts."""
     rows = inventories(snapshot(lost=[PLACEMENT]))
     assert {(r.recorded, r.used, r.free) for r in rows.values()} == {(None, None, None)}
     assert set(rows) == {"DISK_GB", "MEMORY_MB", "VCPU"}
@@ -148,8 +148,8 @@ def test_the_trait_table_shows_which_traits_the_agent_manages():
     assert {(r.provider, r.provider_uuid) for r in rows} == {(NODE, ROOT_UUID)}
 
 
-def test_only_the_newest_evacuation_of_an_instance_is_noted():
-    """The agent's report says where each evacuated instance went and how large it is."""
+def test_the_report_lists_only_an_instances_newest_evacuation():
+    """Nova has two evacuations of one instance; the agent's report lists only the newer one."""
     old = migration(1, kind="evacuation", status="completed")
     new = migration(2, kind="evacuation", status="done")
     lost = migration(3, "i9", kind="evacuation", status="done", uuid=None, dest_host=None)

@@ -77,7 +77,7 @@ def test_a_correct_instance_row_waits_for_no_nova_operation():
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 
 
-def test_rows_show_no_nova_operation_if_nova_is_unread():
-    """Without data from nova the agent cannot know of a migration, so the field `settling` of every row is empty."""
+def test_the_field_settling_is_empty_if_nova_is_unread():
+    """A row's field `settling` shows an unfinished operation of nova. Without nova's data the field is empty."""
     rows = decided(without(world(state(instance(task_state="migrating"))), STATE)).ledger
     assert {row.settling for row in rows} == {""}

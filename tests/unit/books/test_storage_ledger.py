@@ -161,7 +161,7 @@ def test_blocks_shared_with_a_snapshot_are_counted_once() -> None:
 
 
 def test_a_thin_volume_has_full_size_if_pool_use_is_unknown() -> None:
-    """LVM reports no fill level for the pool, so the volume's row shows the maximum and says that it is one."""
+    """If LVM reports no fill level of a thin pool, the row of a thin volume shows the volume's full size."""
     found = rows_of(*pool(40, thin(f"{HERE}_disk", 30)), pools=fill(40, None))
     unsure = " (the pool's fill level is unknown, so this is the maximum)"
     assert found[:2] == [
@@ -175,8 +175,8 @@ def test_a_thin_volume_has_full_size_if_pool_use_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_an_inactive_thin_volume_gets_the_rest_of_pool_use(percent: float, shares: dict[str, int]) -> None:
-    """LVM shows no usage of an inactive thin volume; its row gets the used bytes that are left in the pool."""
+def test_an_inactive_thin_volume_gets_the_remaining_pool_use(percent: float, shares: dict[str, int]) -> None:
+    """LVM reports no use of an inactive thin volume, so its row shows the pool's use that no other row has."""
     snap = thin("before", 10, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))

@@ -20,8 +20,8 @@ def verdicts(world):
 
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
-def test_a_failed_migration_may_have_the_only_allocation(status):
-    """The guest still runs here, so the agent must not call the allocation of its failed migration stale."""
+def test_a_failed_migrations_only_allocation_is_not_stale(status):
+    """A guest runs here and only its failed migration has an allocation; the agent does not call this stale."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
         snapshot(nova=state(instance(), migrations=(cut_short,)), libvirt=host(domain()), placement=view(OF_THE_MOVE))

@@ -119,7 +119,7 @@ def test_host_state_has_a_sum_for_each_kind_of_use():
 
 
 def test_each_guest_is_counted_once_in_the_host_state():
-    """The field `guests` counts a guest with several resource classes once, and counts no volumes."""
+    """The field `guests` counts a guest once, even if the ledger has several rows for the guest."""
     rows = (
         row("a", "instance", held=4),
         row("a", "instance", "MEMORY_MB", held=512),
@@ -195,7 +195,9 @@ def test_host_state_shows_the_worst_finding():
     assert document["leaked"] is None
 
 
-def test_leaked_amounts_are_null_if_libvirt_was_not_read():
+def test_the_field_leaked_is_null_if_libvirt_was_not_read():
+    """Without libvirt the agent cannot look for leaked allocations, so the field `leaked` is null."""
+
     def leaked(*unread):
         one = REPORT.sources[0]
         read = [replace(one, name=name, ok=name not in unread) for name in ("placement", "state", "libvirt")]

@@ -76,8 +76,8 @@ def types(channel: Channel) -> list[str]:
     return [notice.event_type for notice in channel.sent]
 
 
-def test_an_audit_without_change_sends_only_notifications():
-    """A second audit gives the same result: the agent sends its notification, and not the same host state again."""
+def test_an_audit_without_change_sends_only_a_notification():
+    """If an audit finds no change, the agent sends `stocktake.audit.end` but not the host state again."""
     fleet, notices = Channel(), Channel()
     with sending(fleet, notices) as sender:
         sender.publish(REPORT, APPEARED)

@@ -141,7 +141,7 @@ def test_with_last_a_damaged_row_is_left_out(host):
 
 
 def test_with_last_the_report_time_is_above_the_table(host):
-    """With `--last` and with chosen columns, the line above the table has the time of the daemon's saved report."""
+    """With `--last`, the line above the table shows the time of the daemon's saved report."""
     host.reported(whole(REPORT))
     lines = host.run("traits", "-c", "trait").stdout.splitlines()
     assert lines[0].startswith("from the daemon's report of ")

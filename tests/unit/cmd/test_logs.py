@@ -74,7 +74,7 @@ class Endless:
 
 
 def test_a_self_referencing_object_is_logged_as_text(tmp_path):
-    """A library logs an object that contains itself; the JSON log line shows the object's text and has an end."""
+    """A library logs an object that contains itself; the JSON log line has the object's text."""
     setup_logging(configured(tmp_path, "use_json = true\ndefault_log_levels = stevedore=DEBUG\ndebug = true\n"))
     stdlib.getLogger("stevedore").debug("found extension %s", Endless())
     (line,) = map(json.loads, lines(tmp_path))

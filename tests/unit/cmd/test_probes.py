@@ -82,8 +82,8 @@ def test_a_service_that_is_not_configured_is_not_checked(tmp_path: Path):
     }
 
 
-def test_the_check_of_the_metrics_file_needs_its_folder(tmp_path: Path):
-    """`stocktake config check --live` fails for [metrics] textfile if the file's folder does not exist."""
+def test_the_live_check_fails_without_the_metrics_folder(tmp_path: Path):
+    """`stocktake config check --live` fails if the folder of the file in [metrics] textfile does not exist."""
     folder = tmp_path / "node"
     folder.mkdir()
     probes = tuple(monitoring_probes(load_ours(tmp_path, f"{ALONE}[metrics]\ntextfile = {folder}/a.prom\n")))

@@ -56,8 +56,8 @@ def test_heal_says_that_there_is_nothing_left_to_change() -> None:
     ]
 
 
-def test_a_heal_plan_lists_changes_before_refusals() -> None:
-    """`stocktake heal` prints what it would change, then what must wait, then what it refuses, with reasons."""
+def test_a_heal_plan_lists_changes_waits_and_refusals() -> None:
+    """`stocktake heal` prints what it would change, then what must wait, and last what it refuses."""
     waits = {**ACTION, "guard": "max-percent", "why": "this run has changed 1 of 10", "waits": True, "wait_s": None}
     refused = {**ACTION, "guard": "role", "why": "role observer changes nothing", "waits": False, "wait_s": None}
     command = "stocktake heal --plan 4d1b0c9a7e55 --yes"

@@ -54,7 +54,7 @@ def test_explain_of_an_unknown_name_suggests_similar_names(what, near):
 
 
 def test_explain_exits_2_only_if_it_lacks_needed_data():
-    """`stocktake explain` exits with 2 if data for the answer are missing, and with 0 if only other data are."""
+    """`stocktake explain` exits with 2 if it lacks data for the answer, and otherwise with 0."""
     assert answer(ALL_READ, "VCPU").code == 0
     assert answer(REPORT, "VCPU").code == 2, "the cloud's state was not read"
     unchecked = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("state",))
