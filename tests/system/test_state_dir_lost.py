@@ -66,8 +66,8 @@ LOSSES = pytest.mark.parametrize("lose", [read_only, fill])
 
 
 @LOSSES
-def test_the_agent_exits_with_75_if_it_cannot_store_its_uuid(agent, state, lose):
-    """On its first start the state directory is read-only or full. The agent starts once it can write there again."""
+def test_the_agent_exits_with_75_if_it_cannot_save_its_uuid(agent, state, lose):
+    """At its first start the agent must save a new uuid in state_dir, but state_dir is read-only or full."""
     lose(state)
     for arguments in ((), ("--once",)):
         ended = agent.run("--config-file", str(agent.conf), *arguments)

@@ -160,7 +160,7 @@ def test_a_failed_save_of_findings_is_repeated(failure):
 
 
 def test_saving_keeps_findings_another_process_saved():
-    """The saved history has the findings of two processes, except those that the saving process has ended."""
+    """Two processes share a file of findings; a save by one keeps the findings that the other saved."""
     store = Store()
     store.theirs = history(LEAKED, SEVERAL)
     ended = frozenset({history(SEVERAL).sightings[0].id})

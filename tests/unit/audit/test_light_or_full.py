@@ -84,7 +84,7 @@ WITHOUT_A_CHANGE = {
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_change_makes_an_audit_read_nova_in_full(change):
-    """For example, a digest of nova's rows differs or Placement cannot be read. The next audit reads all rows too."""
+    """If a digest of nova's rows has changed, for example, the agent reads all of nova's rows."""
     found = judge(**change)
     assert found.why
     assert found.saw_change
@@ -196,7 +196,7 @@ def test_finding_codes_listed_as_unrelated_to_nova_exist():
 
 
 def test_a_digest_read_keeps_the_rows_of_the_last_full_read():
-    """An audit that read only a digest of nova's rows still knows the rows. A failed read of nova discards them."""
+    """An audit that reads only a digest of nova's rows keeps the rows that an earlier audit read."""
     last = full(saw_change=True)
     beside = Beside(node_uuid=ROOT, host=None, view=None, rests="something")
     after = kept(last, StateRead(why_full="", sign=CHANGED_SIGN), last.state, beside)
@@ -215,7 +215,7 @@ def test_a_full_nova_read_is_kept_for_later_audits():
 
 
 def test_a_new_nova_row_causes_another_full_nova_read():
-    """A full read shows an instance that is new. The agent's next audit reads all nova rows again."""
+    """A full read shows a new instance. Nova may still be changing it, so the next audit reads all rows again."""
     how = StateRead(why_full="due", sign=SIGN, consumers=CONSUMERS)
     beside = Beside(node_uuid=ROOT, host=HOST, view=VIEW)
     came = full(facts.instance("i1", updated_at=OLD), facts.instance("i2", updated_at=OLD)).state

@@ -72,7 +72,7 @@ def test_an_audit_measures_the_disk_files_libvirt_lists(images, guest):
 
 
 def test_only_a_full_audit_measures_disk_files_again(images, guest):
-    """A usual audit soon after another reuses the measured sizes of the guests' disk files."""
+    """An ordinary audit uses the sizes of the guests' disk files that a recent audit measured."""
     first = read(task(images, host(guest)), AuditMemory()).storage[0].value
     assert read(task(images, host(guest)), AuditMemory()).storage[0].value is first
     assert read(task(images, host(guest), Depth.FULL), AuditMemory()).storage[0].value is not first

@@ -95,7 +95,7 @@ def stranger_world(vcpus: int, used: int):
     ],
 )
 def test_an_unknown_guest_may_explain_over_capacity(policy, used, is_symptom):
-    """A guest that nova does not know explains it only if the guest's use is in `reserved` and covers the excess."""
+    """A guest unknown to nova uses capacity, so it may explain a finding `over-capacity`."""
     found = caused(stranger_world(1, used), dataclasses.replace(ONE_TO_ONE, unknown_guests=policy))
     (over,) = [one for one in found["over-capacity"] if one.finding.resource_class == "VCPU"]
     (guest,) = found["guest-unknown"]

@@ -159,7 +159,7 @@ def test_a_consumer_is_compared_in_nova_libvirt_and_placement(world, expected):
 
 
 def test_each_resource_class_is_compared_on_its_own():
-    """An instance with a wrong VCPU allocation and a correct MEMORY_MB allocation has only the first reported."""
+    """An instance has a wrong VCPU and a correct MEMORY_MB allocation; the agent calls only VCPU wrong."""
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -175,8 +175,8 @@ def test_disk_gb_of_a_volume_backed_instance_is_a_difference():
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 
 
-def test_an_allocation_outside_the_flavor_is_unknown():
-    """An instance has a VGPU allocation that its flavor does not request: the agent does not call it wrong."""
+def test_an_unrequested_vgpu_allocation_is_unknown():
+    """An instance has a VGPU allocation that its flavor does not request; the agent marks it as unknown."""
     world = snapshot(
         nova=state(instance()),
         libvirt=host(domain()),
@@ -263,7 +263,7 @@ def record_of(**elsewhere):
     ids=["record not read yet", "served by a sharing provider", "another amount", "served by nobody"],
 )
 def test_disk_gb_on_a_sharing_provider_is_compared(records, expected):
-    """The agent compares an instance's DISK_GB on shared storage with its flavor, once the allocation is read."""
+    """The agent compares an instance's DISK_GB allocation on shared storage with the instance's flavor."""
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 

@@ -102,7 +102,7 @@ def test_a_lost_source_renews_the_cached_comparison(source):
 
 
 def test_the_ledger_shows_the_new_name_of_a_renamed_provider():
-    """The ledger is the agent's list of amounts by nova, libvirt and Placement."""
+    """The ledger, the agent's list of amounts, shows the name that a provider has in Placement now."""
     child = Provider(uuid=uuid("numa0"), name="numa0", parent_uuid=ROOT_UUID, generation=1)
     held = dataclasses.replace(HELD[0], provider_uuid=child.uuid)
     world = {**WORLD, "placement": view((held,), providers=(root(), child))}
@@ -136,7 +136,7 @@ def test_a_cached_comparison_does_not_change_a_decision(one, other):
 
 
 def test_a_just_deleted_instance_is_compared_again():
-    """Nova needs a moment to free a deleted instance's allocation: the agent reports a leak only in a later audit."""
+    """Nova may still free the allocation of a just deleted instance, so a later audit compares it again."""
     young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
 
     def at(moment):

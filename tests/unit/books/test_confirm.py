@@ -181,8 +181,8 @@ def test_a_finding_can_end_without_an_unrelated_source():
     assert seen.unknown_because == ("lvm",)
 
 
-def test_a_finding_keeps_its_text_while_a_source_is_lost():
-    """An audit without nova shows a finding about LVM and nova with the text of an earlier audit."""
+def test_a_finding_keeps_its_text_while_a_source_is_unread():
+    """While nova cannot be read, a finding that depends on nova keeps the text from an earlier audit."""
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     other = dataclasses.replace(finding, actual="half of the truth")
@@ -286,6 +286,6 @@ def test_a_sighting_10_to_180_s_ago_confirms_a_finding():
     ],
 )
 def test_a_finding_without_text_stays_until_it_is_checked(code, rests_on, checks, because):
-    """An old history file has only the ids of findings; such a finding ends only after a check of its sources."""
+    """An old history file has a finding without its text; an audit must check the finding before it ends."""
     without_text = dataclasses.replace(PLAIN, code=code, rests_on=frozenset(rests_on), saved_id="5f0f")
     assert checks.missing(without_text) == because

@@ -146,14 +146,14 @@ def test_a_folder_on_shared_storage_is_not_leftover():
 
 
 def test_an_empty_leftover_folder_is_reported():
-    """A folder of 0 bytes without an instance is reported as leftover; the list of disk use does not show it."""
+    """The agent reports a folder without an instance as leftover, even if the folder has 0 bytes."""
     read = world(store((FOLDER, 0)))
     assert [left.size_bytes for left in leftovers(read)] == [0]
     assert FOLDER not in by_path(image_store_rows(read))
 
 
 def test_a_guest_disk_in_the_image_cache_belongs_to_the_guest():
-    """A libvirt domain has a file in nova's _base folder as a disk; the agent lists its bytes under the instance."""
+    """A guest has a file in nova's _base folder as a disk; the agent lists this file under the guest."""
     used = f"{ROOT}/_base/89ab"
     disks = (Disk(target="vda", kind="file", source=used),)
     read = world(store((used, GIB)), nova=state(instance()), libvirt=host(domain("i1", disks=disks)))
@@ -209,8 +209,8 @@ def pooled(**changes):
     return dataclasses.replace(read, storage=(*read.storage, good(CEPH, StorageFacts(ceph_pools=(pool,)))))
 
 
-def test_ceph_rows_show_pool_other_use_and_free_space():
-    """The agent lists nova's Ceph pool, the other use of the cluster, and the cluster's free space."""
+def test_ceph_rows_show_the_pool_other_data_and_free_space():
+    """The agent lists nova's Ceph pool, the other data in the cluster, and the cluster's free space."""
     assert [(r.store, r.owner_kind, r.owner, r.size_bytes, r.store_bytes) for r in image_store_rows(pooled())] == [
         ("ceph vms", "pool", "vms", 30 * GIB, 90 * GIB),
         ("ceph vms", "elsewhere", "", 40 * GIB, 90 * GIB),

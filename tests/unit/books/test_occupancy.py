@@ -63,8 +63,8 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("world", "expected"), USAGE.values(), ids=USAGE.keys())
-def test_an_instances_usage_follows_flavor_state_and_host(world, expected):
-    """The agent counts memory, vCPUs and disk of nova's instances, for example no disk for a volume-backed one."""
+def test_an_instances_usage_depends_on_flavor_state_and_host(world, expected):
+    """An instance that is on another host or shelved and offloaded, for example, adds no usage here."""
     assert promised(world) == expected
 
 
@@ -211,7 +211,7 @@ def test_s38_a_migration_without_its_context_is_stuck():
 
 
 def test_usage_belongs_to_the_migration_that_has_an_allocation():
-    """In a live migration Placement may hold the allocation under the migration's uuid; the agent counts it there."""
+    """In a live migration the migration may have the allocation, and the agent counts the usage for it."""
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies

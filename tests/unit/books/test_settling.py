@@ -71,8 +71,8 @@ def test_an_instance_row_shows_the_unfinished_operation(nova, reason):
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 
-def test_a_correct_instance_row_waits_for_no_nova_operation():
-    """The field `settling` is empty if an instance's amounts agree and nova did not change the instance lately."""
+def test_the_field_settling_is_empty_for_a_correct_instance():
+    """A row's field `settling` is empty if the instance's amounts agree and nova made no recent change to it."""
     long_ago = NOW - datetime.timedelta(hours=1)
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 

@@ -117,8 +117,8 @@ def test_volume_group_rows_show_each_volume_with_its_owner() -> None:
 
 
 @pytest.mark.parametrize(("known", "kind"), [(True, "instance"), (False, "domain")])
-def test_a_volume_belongs_to_the_instance_that_uses_it(known: bool, kind: str) -> None:
-    """The owner of a volume in use is an instance if nova knows the guest, and else the libvirt domain."""
+def test_a_volume_belongs_to_the_guest_that_uses_it(known: bool, kind: str) -> None:
+    """The agent lists an LVM volume under the guest that has the volume as a disk."""
     used = Disk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(
         nova=state(instance("i1")) if known else state(),

@@ -278,7 +278,7 @@ def test_a_resize_may_leave_a_stale_disk_on_shared_storage():
 
 
 def test_a_finding_shows_pcpu_allocated_instead_of_vcpu():
-    """Nova promised an instance 2 VCPU and Placement has 2 PCPU; the two findings mention both resource classes."""
+    """An instance should have 2 VCPU in Placement but has 2 PCPU; the finding mentions both classes."""
     held = view(allocations(I1, PCPU=2, MEMORY_MB=256, DISK_GB=5))
     guest = host(domain(vcpus=2, memory_mib=256), cpus=8)
     world = snapshot(nova=state(instance(flavor=FLAVOR_B, flavor_id=2)), libvirt=guest, placement=held)

@@ -137,7 +137,7 @@ def test_the_worst_finding_is_never_a_symptom():
 
 
 def test_the_headline_of_the_worst_finding_is_short():
-    """If the worst finding has no headline, the message shows the first 160 characters of the field `actual`."""
+    """A host's message shows at most 160 characters of the worst finding's text."""
     assert sums(seen())["worst"]["headline"] == "8 VCPU"
     assert len(sums(seen(actual="x" * 9000))["worst"]["headline"]) == 160
 

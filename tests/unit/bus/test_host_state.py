@@ -180,7 +180,7 @@ def test_free_amounts_of_a_numa_cell_are_null_if_unknown():
 
 
 def test_a_new_audit_time_does_not_change_the_host_state():
-    """The agent sends the host state again if it has changed: a new guest is a change, another audit time is none."""
+    """A later audit with the same result gives the same host state."""
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)

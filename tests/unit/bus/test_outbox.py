@@ -42,11 +42,8 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_the_end_of_a_send_removes_no_other_notification():
-    """A full queue drops a notification that is just being sent.
-
-    After the send the next notification is still queued.
-    """
+def test_a_sent_notification_does_not_remove_another_one():
+    """The full queue drops notification 1 during its send; after the send, notification 2 is still queued."""
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()

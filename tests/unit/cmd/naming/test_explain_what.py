@@ -34,8 +34,8 @@ def test_explain_accepts_a_finding_id_or_its_beginning(what):
 
 
 @pytest.mark.parametrize("what", [GUEST, "web-1", "guests/scratch"])
-def test_explain_accepts_the_uuid_or_name_of_an_instance(what):
-    """`stocktake explain` accepts an instance's UUID or its name, and a volume such as guests/scratch."""
+def test_explain_accepts_an_instance_or_a_volume(what):
+    """`stocktake explain` accepts an instance's UUID or name, and a volume's name such as guests/scratch."""
     assert answer(ALL_READ, what).document["subject"] == "consumer"
 
 
