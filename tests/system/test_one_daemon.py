@@ -32,8 +32,8 @@ def test_a_second_daemon_on_a_host_exits_with_5(agent):
     assert "placement" not in second.stderr
 
 
-def test_a_daemon_can_start_after_kill_9_of_the_last_one(agent):
-    """The agent's lock file is left behind by SIGKILL, and the next daemon still starts."""
+def test_a_daemon_can_start_after_another_was_killed(agent):
+    """SIGKILL leaves the agent's lock file behind, and the next daemon still starts."""
     first = agent.process.pid
     agent.process.send_signal(signal.SIGKILL)
     agent.process.wait()

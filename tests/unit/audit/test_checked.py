@@ -117,8 +117,8 @@ def test_an_unreadable_guest_blocks_only_its_own_findings():
     assert checks(world).missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_an_invalid_nova_row_blocks_only_its_own_findings():
-    """The agent cannot parse one instance's row in nova's database; findings about other consumers can be checked."""
+def test_an_invalid_nova_row_affects_only_its_instance():
+    """The agent cannot parse the row of one instance, and still checks the findings about other instances."""
     state = dataclasses.replace(facts.state(), unreadable=(f"instance {facts.uuid('i1')}: no vm_state",))
     found = checks(facts.snapshot(nova=state))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))

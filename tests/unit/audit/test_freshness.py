@@ -79,7 +79,7 @@ def test_a_database_replica_is_stale_if_it_lags_60_seconds(lag, age):
 
 @given(offset=st.integers(-10_000, 10_000))
 def test_a_heartbeats_age_is_measured_in_seconds(offset):
-    """The age of a nova service's heartbeat is the source's time minus the heartbeat's time; it may be negative."""
+    """The age of nova's newest heartbeat is the number of seconds from the heartbeat to the read."""
     assert behind_s(Pulse(now=NOW + datetime.timedelta(seconds=offset), heartbeat=NOW)) == offset
 
 

@@ -181,7 +181,7 @@ def test_findings_about_nova_rows_cause_a_full_nova_read():
 
 
 def test_a_migrating_instance_causes_a_full_nova_read():
-    """The next audit of the agent reads all nova rows, because the operation in progress soon changes them."""
+    """While an instance migrates, its rows soon change, so the next audit reads all nova rows."""
     moving = facts.instance("i1", task_state="migrating")
     world = facts.snapshot(nova=facts.state(moving), placement=VIEW, libvirt=HOST)
     rows = facts.decided(world).rows

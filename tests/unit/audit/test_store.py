@@ -41,7 +41,7 @@ def after_audit(
 
 
 def test_storage_confirmed_during_an_audit_stays_confirmed(tmp_path):
-    """The operator confirms the guests' new disk storage while an audit runs; the audit's save does not undo that."""
+    """The operator confirms the guests' new disk storage during an audit; the audit keeps the confirmation."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=300) == StoreRecord(mark=NEW)
 
 
@@ -50,8 +50,8 @@ def test_an_audit_does_not_restore_an_undone_confirmation(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_grown_storage_does_not_replace_a_new_confirmation(tmp_path):
-    """An audit sees that the old disk storage has grown, and keeps what the operator confirmed meanwhile."""
+def test_an_audit_of_grown_storage_keeps_a_new_confirmation(tmp_path):
+    """The operator confirms new disk storage during an audit, and the audit sees that the old one has grown."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 

@@ -153,8 +153,8 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
-def test_a_consumer_is_compared_in_nova_libvirt_and_placement(world, expected):
-    """The result is, for example, that nova, libvirt and Placement agree, or that an allocation is leaked."""
+def test_nova_libvirt_and_placement_amounts_are_compared(world, expected):
+    """For example, an allocation is missing if nova and libvirt have the instance and Placement does not."""
     assert only(world) is expected
 
 
@@ -267,7 +267,7 @@ def test_disk_gb_on_a_sharing_provider_is_compared(records, expected):
     assert verdicts(shared_world(*records))[I1, "DISK_GB"] is expected
 
 
-def test_a_guest_under_another_node_name_is_unknown():
-    """Nova's database has the instance under an old node name of this host, so the agent calls nothing wrong."""
+def test_amounts_under_an_old_node_name_are_unknown():
+    """Nova has the instance under an old node name of this host; the agent marks its amounts as unknown."""
     world = snapshot(nova=state(instance(node="old-name")), libvirt=host(domain()), placement=view(A_HELD))
     assert only(world) is Verdict.UNKNOWN

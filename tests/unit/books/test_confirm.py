@@ -71,10 +71,7 @@ COUNTING = {
 
 @pytest.mark.parametrize(("audits", "expected"), COUNTING.values(), ids=COUNTING.keys())
 def test_two_audits_with_equal_evidence_confirm_a_finding(audits, expected):
-    """Two audits in a row must see the finding.
-
-    A finding about allocations also needs freshly read allocations each time.
-    """
+    """A finding is confirmed if two audits in a row saw it with the same evidence."""
     assert confirmed(after(*audits)) == expected
 
 
@@ -172,8 +169,8 @@ def test_a_lost_source_makes_a_confirmed_finding_unknown():
     assert (gone.history.sightings, [sighting.id for sighting in gone.gone]) == ((), [PLAIN.id])
 
 
-def test_a_finding_can_end_without_an_unrelated_source():
-    """A finding that depends on LVM and nova ends while Placement is down, and becomes unknown while LVM is unread."""
+def test_a_finding_can_end_while_an_unrelated_source_is_down():
+    """A finding that does not depend on Placement can end while Placement cannot be read."""
     finding = dataclasses.replace(PLAIN, rests_on=frozenset({"lvm", "state"}))
     known = look(History(), finding).history
     assert look(known, unread=("placement",)).findings == ()
@@ -201,7 +198,7 @@ def test_a_confirmed_finding_stays_confirmed_if_it_changes():
 
 
 def test_an_audit_that_ended_early_makes_findings_unknown():
-    """The audit checked nothing, so the agent still lists each known finding, with the state unknown."""
+    """An audit that ended early has checked nothing, so each known finding gets the state unknown."""
     history = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND).history
     (seen,) = not_checked(history.sightings)
     assert (seen.state, seen.confirmed, seen.last_seen_at) == (FindingState.UNKNOWN, True, SECOND)

@@ -121,7 +121,7 @@ def test_an_ended_finding_shows_a_change_by_another_program():
     ],
 )
 def test_a_healed_finding_shows_the_journal_entry_and_user(changes):
-    """After `stocktake heal` repaired the finding or its root, the agent says who did it and in which journal entry."""
+    """After `stocktake heal` has repaired a finding, the agent shows the journal entry and who ran the command."""
     repair = REPAIR._replace(**changes)
     found = gone(sighting(caused_by=("root",)), Present(repairs=(repair,)))
     assert (found.reason, found.entry_id, found.actor) == (GoneReason.HEALED, "3f9c", REPAIR.actor)
@@ -189,8 +189,8 @@ def test_the_sum_of_allocations_excludes_sharing_providers():
     assert found[ALL] == (Booked(ALL, "VCPU", None, None, 5),)
 
 
-def test_a_finding_about_consumers_stores_their_sum():
-    """The agent stores the summed allocations of all consumers of a finding, to say later what has changed."""
+def test_a_finding_stores_the_sum_of_its_allocations():
+    """With a finding the agent stores the sum of the allocations, to show later what has changed."""
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)

@@ -124,7 +124,7 @@ AS_BEFORE = {
 
 @pytest.mark.parametrize(("suffix", "nova", "libvirt", "owner"), AS_BEFORE.values(), ids=AS_BEFORE.keys())
 def test_an_instance_folder_is_used_leftover_or_unknown(suffix, nova, libvirt, owner):
-    """The agent asks nova and libvirt for the folder's instance. If they do not say enough, the owner is unknown."""
+    """The folder of a deleted instance, for example, is listed as leftover."""
     read = world(store((f"{FOLDER}{suffix}", GIB)), nova=nova, libvirt=libvirt)
     assert by_path(image_store_rows(read))[f"{FOLDER}{suffix}"] == (*owner, GIB)
     assert [left.path for left in leftovers(read)] == ([f"{FOLDER}{suffix}"] if owner[0] == "leftover" else [])
@@ -194,7 +194,7 @@ BYTES = st.integers(0, 20 * MIB)
 
 @given(st.dictionaries(KINDS, BYTES), BYTES, BYTES, BYTES)
 def test_the_storage_rows_always_add_up_to_the_size(files, size, free, available):
-    """No row of the instances folder's ledger is negative, even if the measured sizes contradict each other."""
+    """The rows for nova's instances folder add up to the file system's size, and no row is negative."""
     rows = image_store_rows(world(store(*files.items(), size=size, free=free, available=available)))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)

@@ -158,7 +158,7 @@ def test_libvirt_domains_give_the_amounts_if_nova_is_not_used():
 
 
 def test_instance_amounts_are_unknown_without_nova_and_libvirt():
-    """On a host without nova the agent cannot read libvirt: the amounts of instances are unknown, not zero."""
+    """The host has no nova, and libvirt cannot be read: the amounts of instances are unknown, not zero."""
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), lost=[LIBVIRT]))
     assert not kept.state_known
     assert kept.promised.claims == ()

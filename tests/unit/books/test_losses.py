@@ -74,8 +74,8 @@ def test_an_outage_stays_an_error_after_a_reboot():
         (facts.settings(images_type="rbd"), CEPH, True),
     ],
 )
-def test_an_outage_is_an_error_only_if_writes_need_the_source(settings, source, is_heavy):
-    """LVM is needed only if the guests' disks are on LVM; otherwise its outage stays a warning."""
+def test_only_an_outage_of_a_needed_source_is_an_error(settings, source, is_heavy):
+    """For example, an LVM outage is only a warning if the guests' disks are not on LVM."""
     failed = (Failed(source, denied=True),)
     _, told = life((0, failed), (200, failed), (400, failed), settings=settings)
     assert told == [[is_heavy]] * 3

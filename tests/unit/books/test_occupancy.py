@@ -187,7 +187,7 @@ def test_an_unfinished_incoming_resize_adds_the_new_flavor(status):
     ],
 )
 def test_s34_an_incoming_stopped_instance_adds_its_new_flavor(task):
-    """A stopped instance is being resized or rebuilt onto this host; the agent counts the new flavor."""
+    """A stopped instance is being resized onto this host, for example; the agent counts its new flavor."""
     world = moving("i1", migration(**INCOMING), **resized(task_state=task, vm_state="stopped"), **AWAY)
     assert promised(world) == B
 
@@ -250,7 +250,7 @@ def test_flavor_extra_specs_decide_between_vcpu_and_pcpu(specs, expected):
 
 
 def test_a_same_host_migration_is_counted_once():
-    """Source and destination are this host and the flavor stays: nova-compute counts it twice, and the agent once."""
+    """A migration has this host as its source and destination; the agent counts the instance only once."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 

@@ -97,8 +97,8 @@ def test_s106_a_vgpu_allocation_may_be_on_the_root_provider():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_an_instance_is_not_charged_for_others_vgpus():
-    """Another consumer has a VGPU allocation on the root provider; the agent compares only the instance's own one."""
+def test_an_instance_does_not_get_another_consumers_vgpus():
+    """The agent compares an instance's own VGPU allocation, and ignores the one of another consumer."""
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)

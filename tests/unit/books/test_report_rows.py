@@ -40,7 +40,7 @@ def ledger(world, chosen=None):
 
 
 def test_the_ledger_lists_a_consumer_once_per_resource_class():
-    """Each row of the ledger shows the amounts by nova's database, by libvirt and by Placement."""
+    """Each row of the ledger has a consumer's amounts of one class in nova, libvirt and Placement."""
     rows = ledger(snapshot(**settled_world()))
     assert [(r.consumer_uuid, r.resource_class, r.promised, r.held, r.recorded, r.verdict) for r in rows] == [
         (I1, "DISK_GB", 1, None, 1, Verdict.AGREED),

@@ -72,8 +72,8 @@ def test_a_finding_caused_by_another_is_not_a_cause():
     assert found["severities"] == {"error": 2}
 
 
-def test_the_leaked_amount_sums_up_leaked_allocations():
-    """A host's message has the amount of each resource class in leaked or stale allocations, as Placement has them."""
+def test_the_leaked_amount_is_the_sum_of_leaked_allocations():
+    """A host's message shows the sum of leaked and stale allocations for each resource class."""
     evidence = (claim("VCPU", 8), claim("MEMORY_MB", 4096), claim("VCPU", 99, HELD))
     found = sums(
         seen(evidence=evidence),

@@ -152,7 +152,7 @@ def test_host_state_has_the_number_of_findings_of_each_code():
 
 
 def test_the_traits_digest_ignores_the_order_of_traits():
-    """The field `traits_digest` changes if the host should have other traits, and not if only their order differs."""
+    """The field `traits_digest` is the same for the same wanted traits in any order."""
     (trait,) = REPORT.traits
     other = replace(trait, trait="CUSTOM_FAST")
     unwanted = replace(trait, trait="CUSTOM_OLD", wanted=False)

@@ -231,7 +231,7 @@ def test_a_json_log_line_decodes_to_the_logged_text(tmp_path):
 
 
 def test_control_characters_in_an_exception_are_escaped(tmp_path, root_logger):
-    """The formatter escapes an exception's text also where a log handler formats the exception alone."""
+    """The agent's log formatter escapes control characters in the text of an exception."""
     setup_logging(configured(tmp_path))
     (formatter,) = {handler.formatter for handler in root_logger.handlers}
     told = formatter.formatException((ValueError, ValueError(NASTY), None))

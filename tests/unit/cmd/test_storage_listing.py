@@ -58,8 +58,8 @@ def test_the_storage_list_of_an_unknown_owner_is_an_error() -> None:
         storage_listing(READ, "nobody")
 
 
-def test_the_storage_list_exits_2_if_an_owner_may_be_unread() -> None:
-    """`stocktake ledger --storage` finds nothing for the owner, and some storage could not be read."""
+def test_the_storage_list_exits_2_if_storage_was_not_read() -> None:
+    """`stocktake ledger --storage` finds nothing of the given owner, and some storage could not be read."""
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")
     assert raised.value.failure.code == 2

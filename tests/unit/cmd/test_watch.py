@@ -9,7 +9,7 @@ from tests.rigs.commands import stocktake_here
 
 @pytest.mark.parametrize("seconds", ["x", "0", "-1", "nan", "inf", "86401"])
 def test_watch_rejects_an_invalid_timeout(seconds: str) -> None:
-    """`stocktake watch --timeout` takes a number of seconds above 0 and at most 86400, and else exits with 127."""
+    """`stocktake watch --timeout` accepts only a number of seconds above 0 and at most 86400."""
     done = stocktake_here("watch", "--once", f"--timeout={seconds}")
     said = f"argument --timeout: {seconds} is not a number of seconds above 0 and at most 86400"
     assert (done.code, done.stdout) == (127, "")

@@ -26,8 +26,8 @@ CASES = [
 
 
 @pytest.mark.parametrize(("command", "words", "line"), CASES)
-def test_a_wrong_argument_gives_a_hint_at_the_right_command(command, words, line):
-    """`stocktake findings` takes no finding's id, so the hint shows `stocktake explain` with this id."""
+def test_a_wrong_argument_gives_a_hint_to_the_right_command(command, words, line):
+    """`stocktake findings` does not accept a finding's id; the hint shows `stocktake explain` with the id."""
     assert meant(command, words) == line
 
 
