@@ -35,7 +35,7 @@ def audit(agent: Agent) -> None:
 
 
 def test_a_placement_outage_adds_few_log_lines(agent, record_property):
-    """Six audits while Placement cannot be reached add at most 8 log lines, and no library logs any."""
+    """Six audits while Placement cannot be reached add at most 8 lines to the agent's log."""
     agent.start()
     agent.until_logged("source lost")
     started = len(agent.log.read_text().splitlines())

@@ -169,8 +169,8 @@ def test_after_sigterm_an_audit_may_run_to_its_end(daemon):
     assert "report clean" in daemon.lines
 
 
-def test_sigterm_cancels_an_audit_that_pauses(daemon):
-    """The daemon's audit is waiting when SIGTERM arrives; the audit is cancelled and the daemon exits with 0."""
+def test_sigterm_cancels_an_audit_that_waits(daemon):
+    """SIGTERM arrives while the daemon's audit waits; the audit is cancelled and the daemon exits with 0."""
     daemon.start("audit start-up", pause_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0

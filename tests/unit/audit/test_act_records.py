@@ -119,7 +119,7 @@ def test_s63_s66_a_failed_compute_node_write_is_retried(state, kind, trouble):
 
 
 def test_a_failed_inventory_write_stops_all_later_writes():
-    """Placement does not answer the inventory write, so the agent leaves nova's compute node records alone."""
+    """Placement does not answer the inventory write, so the agent does not write nova's compute node records."""
     outside = Outside(PutInventories=PlacementUnavailable("no answer"))
     acted = decide_and_act(task(outside), memory(ORPHANED), ORPHANED)
     assert outside.asked == []
@@ -138,7 +138,7 @@ def test_a_refused_provider_deletion_is_reported():
     "how", [{"publish": Publish.NEVER}, {"settings": settings(role=Role.OBSERVER)}], ids=["dry run", "observer"]
 )
 def test_a_dry_run_or_an_observer_writes_nothing(how):
-    """The role observer only reads, and so does an audit that may not publish: neither writes to Placement or nova."""
+    """An agent with the role observer and an audit that is a dry run write neither to Placement nor to nova."""
     outside = Outside()
     assert decide_and_act(task(outside, **how), memory(ORPHANED), ORPHANED).done == ()
     assert outside.asked == []

@@ -159,8 +159,8 @@ def test_a_finding_is_unknown_if_its_allocations_are_unread():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_write_finding_is_unknown_if_writes_are_postponed(role, publish, attempts, held, error, expected):
-    """An audit that postpones its writes, gets no answer or is a dry run does not end a finding `write-refused`."""
+def test_write_refused_is_unknown_if_no_write_was_possible(role, publish, attempts, held, error, expected):
+    """A dry run, for example, cannot check whether Placement still refuses the agent's write."""
     task = SimpleNamespace(
         settings=facts.settings(role=role),
         request=AuditRequest(reasons=("test",), publish=publish),

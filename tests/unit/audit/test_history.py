@@ -170,8 +170,8 @@ def test_saving_keeps_findings_another_process_saved():
     assert store.saved == [memory.history]
 
 
-def test_an_unchecked_finding_keeps_the_outcome_findings():
-    """An audit with no new finding is not "clean" while an earlier finding cannot be checked."""
+def test_an_unchecked_finding_prevents_the_outcome_clean():
+    """The outcome of an audit is not "clean" while an earlier finding cannot be checked."""
     unknown = not_checked(history(LEAKED).sightings)
     acted = SimpleNamespace(snapshot=facts.snapshot(), decision=SimpleNamespace(rival=None), error=None)
     assert _outcome(Role.OWNER, acted, Found(live=unknown)) is Outcome.FINDINGS
@@ -193,8 +193,8 @@ def test_a_crashed_audits_report_masks_passwords():
     assert report.error == "RuntimeError: cannot connect to mysql+pymysql://***@cell-db/nova"
 
 
-def test_a_finding_on_shared_storage_needs_the_shared_provider():
-    """A finding about an allocation on a sharing provider cannot be checked if this provider was not read."""
+def test_a_shared_storage_finding_needs_the_sharing_provider():
+    """A finding about shared storage cannot be checked if the sharing provider was not read."""
     noted = (Booked("leaked", "DISK_GB", None, None, 8, shared=True),)
     assert Checks(shared_is_read=False).missing(LEAKED, noted) == ("placement",)
     assert Checks(shared_is_read=False).missing(LEAKED, (noted[0]._replace(shared=False),)) == ()

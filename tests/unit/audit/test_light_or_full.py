@@ -91,8 +91,8 @@ def test_a_change_makes_an_audit_read_nova_in_full(change):
 
 
 @pytest.mark.parametrize("change", WITHOUT_A_CHANGE.values(), ids=WITHOUT_A_CHANGE)
-def test_a_full_nova_read_is_not_always_due_to_a_change(change):
-    """An operation in progress, or the schedule, can make the agent read all rows of unchanged nova data."""
+def test_a_full_nova_read_can_happen_without_a_change(change):
+    """During a migration, for example, the agent reads all nova rows even if none has changed."""
     found = judge(**change)
     assert found.why
     assert not found.saw_change
@@ -107,8 +107,8 @@ def test_a_full_nova_read_is_not_always_due_to_a_change(change):
     ],
     ids=["an old rest of a move", "a failed migration", "a deleted hidden instance"],
 )
-def test_rows_of_an_old_move_cause_no_full_nova_read(last):
-    """Rows that an old resize, a failed migration or a deleted instance left in nova's database need no full read."""
+def test_rows_of_an_old_operation_cause_no_full_nova_read(last):
+    """Rows that an old resize has left in nova's database, for example, are no reason for a full read."""
     assert judge(last) == ("", False)
 
 
@@ -131,7 +131,7 @@ def test_the_first_digest_of_nova_rows_is_not_a_change():
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
 def test_an_audit_for_an_event_reads_all_nova_rows(request_changes, memory_changes):
-    """A libvirt event or a command makes the agent read nova's rows themselves, not only a digest of them."""
+    """After a libvirt event, for example, the agent reads nova's rows themselves, not only their digest."""
     request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
     memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)
     assert why_no_light_read(request, memory)

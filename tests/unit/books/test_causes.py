@@ -34,8 +34,8 @@ def plain(code: str, **changes) -> Finding:
     return Finding(code=code, severity=Severity.ERROR, remedy="", expected="", actual="", **changes)
 
 
-def test_a_stale_allocation_explains_the_other_findings():
-    """An allocation stayed on the old host after an evacuation; the other findings are shown as its symptoms."""
+def test_a_stale_allocation_explains_other_findings():
+    """The allocation that an evacuation left on the old host explains, for example, `over-capacity`."""
     held = {"VCPU": 8, "MEMORY_MB": 128, "DISK_GB": 1}
     world = facts.snapshot(
         placement=view_of(record("away", here=held, there=held)),
@@ -155,7 +155,7 @@ def test_a_rival_writer_explains_an_unexpected_trait():
 
 
 def test_an_unchecked_finding_still_explains_its_symptoms():
-    """An earlier finding cannot be checked now; the agent still shows another finding as its symptom."""
+    """A finding that cannot be checked now still has the findings that it caused as symptoms."""
     root = seen(plain("allocation-leaked", consumer_uuid="c"), state=FindingState.UNKNOWN)
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"))
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]

@@ -287,7 +287,7 @@ def refusal_of(seen: SeenFinding) -> str | None:
 @settings(**({"max_examples": LIVES, "deadline": None} if LIVES else {"deadline": None}))
 @given(st.lists(audits, min_size=1, max_size=12))
 def test_a_finding_stays_until_an_audit_can_check_it(days):
-    """The agent ends no finding by a lost source, a crash, a reboot or a failed save, in any order of these."""
+    """Random crashes, reboots and lost sources do not make the agent forget a finding."""
     life = Life()
     for day in days:
         life.run(day)

@@ -132,7 +132,7 @@ def test_a_healed_finding_shows_the_journal_entry_and_user(changes):
     "changes", [{"at": BEFORE}, {"finding_id": "another", "consumer_uuid": "another"}, {"finding_id": None}]
 )
 def test_an_unrelated_repair_does_not_explain_an_ended_finding(changes):
-    """A repair of another finding, or before the finding was last seen, is not shown as the reason of its end."""
+    """A repair of another finding is not shown as the reason why this finding has ended."""
     repair = REPAIR._replace(**({"consumer_uuid": None} | changes))
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 

@@ -168,8 +168,8 @@ def test_a_shared_disk_file_belongs_to_one_guest():
     assert by_path(image_store_rows(read))[used][1] == min(map(uuid, "abc"))
 
 
-def test_a_base_image_is_cut_if_the_files_exceed_used_space():
-    """The measured files are larger than the used space, so the agent lists a base image as smaller and says so."""
+def test_a_base_image_is_shown_smaller_to_fit_the_used_space():
+    """The measured files together exceed the used space, so the agent shows a base image as smaller."""
     read = world(
         store(
             (f"{ROOT}/_base/a", 2 * GIB),
@@ -220,7 +220,7 @@ def test_ceph_rows_show_the_pool_other_data_and_free_space():
 
 @given(BYTES, BYTES, BYTES)
 def test_the_ceph_rows_add_up_to_the_cluster_size(size, available, used):
-    """No row of the Ceph ledger is negative, even if the sizes that Ceph reports contradict each other."""
+    """The rows for a Ceph cluster add up to the cluster's size, and no row is negative."""
     rows = image_store_rows(pooled(cluster_bytes=size, available_bytes=available, used_bytes=used))
     assert sum(row.size_bytes for row in rows) == size
     assert all(row.size_bytes >= 0 for row in rows)

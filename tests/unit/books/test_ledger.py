@@ -98,8 +98,8 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_counts_as_an_instance_in_case_of_doubt(world):
-    """For example nova's row is invalid or nova was not read: the agent does not call the guest unknown to nova."""
+def test_a_guest_that_nova_may_know_counts_as_an_instance(world):
+    """If nova was not read, for example, the agent does not call the guest unknown to nova."""
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -113,8 +113,8 @@ def test_the_ledger_counts_the_disk_of_an_unknown_guest():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_allocated_use_of_an_unknown_guest_is_counted_once():
-    """Nova does not know a guest with a VCPU allocation; only its memory counts as use that has no allocation."""
+def test_an_unknown_guests_allocated_vcpus_are_counted_once():
+    """A guest unknown to nova has a VCPU allocation; the agent does not count the VCPU again as unallocated."""
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)

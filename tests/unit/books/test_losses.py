@@ -82,8 +82,8 @@ def test_only_an_outage_of_a_needed_source_is_an_error(settings, source, is_heav
     assert (source in weighty(settings)) is is_heavy
 
 
-def test_a_skipped_source_keeps_its_outage():
-    """An audit that does not ask Placement starts no outage of Placement, and ends none."""
+def test_an_outage_continues_if_the_source_is_not_asked():
+    """An audit that does not ask Placement does not end an outage of Placement."""
     failed, not_asked = (Failed(PLACEMENT, denied=False),), (Failed(PLACEMENT, denied=False, asked=False),)
     assert life((0, not_asked))[0] == ()
     losses, _ = life((0, failed), (60, not_asked), (120, not_asked))

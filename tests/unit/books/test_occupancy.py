@@ -204,7 +204,7 @@ def test_s37_only_the_newest_migration_decides_the_usage():
 
 
 def test_s38_a_migration_without_its_context_is_stuck():
-    """The instance's migration context belongs to another migration, so the agent reports this migration as stuck."""
+    """A migration is stuck if the migration context of its instance belongs to another migration."""
     world = moving("i1", migration(**INCOMING), **resized(task_state="resize_prep", migration_context_id=2), **AWAY)
     (stuck,) = occupied(world, NODE, frozenset()).stuck
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))

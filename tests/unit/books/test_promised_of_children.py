@@ -57,7 +57,7 @@ def rows(who, *held, chosen=ENABLED, root_has=(), **changes):
     ids=["one on each card", "both on one", "one is missing", "both are"],
 )
 def test_vgpus_of_several_request_groups_are_added_up(held, recorded, verdict):
-    """A flavor requests one VGPU in each of two groups; the agent expects two on the graphics cards together."""
+    """A flavor requests one VGPU in each of two groups; the agent expects an allocation of two VGPUs."""
     found = rows(asking(resources1__VGPU="1", resources2__VGPU="1"), *held)["VGPU"]
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 

@@ -183,7 +183,7 @@ def test_every_ledger_row_is_unknown_without_nova():
 
 
 def test_an_inventory_row_is_undecided_without_its_source():
-    """If LVM could not be read, for example, the agent does not decide about DISK_GB and marks its row so."""
+    """If LVM cannot be read, the agent does not know the right DISK_GB and marks the row as undecided."""
     world = snapshot(placement=view(provider=root(inventory("VCPU", 8), inventory("DISK_GB", 20))), lvm=group(20))
     chosen = lvm_settings()
 

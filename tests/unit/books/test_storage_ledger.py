@@ -222,7 +222,7 @@ def test_rows_from_real_lvm_output_add_up_to_the_group(name: str) -> None:
 
 
 def test_thin_volume_rows_show_the_bytes_written() -> None:
-    """100 and 20 MiB were written to two thin volumes, and 50 MiB to a third volume and its snapshot."""
+    """100 MiB were written to a thin volume, and the volume's row shows 100 MiB."""
     groups = parse_groups((RECORDED / "device_mapper.vgs.json").read_text())
     facts = parse_storage((RECORDED / "device_mapper.lvs.json").read_text(), groups)
     (pool_facts,) = facts.thin_pools

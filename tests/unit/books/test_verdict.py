@@ -69,8 +69,8 @@ def recorded(*instances, libvirt=None, **changes):
     return snapshot(nova=state(*instances, **changes), placement=HELD, libvirt=libvirt)
 
 
-def test_s43_no_allocation_is_judged_without_a_root_provider():
-    """Placement has no root resource provider for the host, so the agent lists no allocations and reports none."""
+def test_s43_no_allocation_is_listed_without_a_root_provider():
+    """Placement has no root provider for this host, so the agent lists no allocations."""
     world = snapshot(placement=view(providers=()))
     assert (rows_of(world), told(world)) == ((), [])
 
@@ -146,7 +146,8 @@ def test_s53_unreadable_placement_is_the_only_finding():
     assert [f.code for f in decided(world).findings] == ["source-unavailable"]
 
 
-def test_s54_a_deleted_instance_without_allocations_is_unlisted():
+def test_s54_a_deleted_instance_without_allocations_has_no_row():
+    """The agent lists no row and no finding for a deleted instance that has no allocations."""
     world = snapshot(nova=state(instance(deleted=True)))
     assert (rows_of(world), told(world)) == ((), [])
 
@@ -241,8 +242,8 @@ def with_vgpu(*held):
     ],
     ids=["on one child", "on two children", "less than promised", "on no child"],
 )
-def test_vgpus_of_an_instance_are_added_up_over_children(held, expected, place):
-    """Two promised VGPUs may be allocated on one child provider or on two; only the sum must agree."""
+def test_vgpus_of_an_instance_are_added_up_over_providers(held, expected, place):
+    """An instance's two VGPUs may be allocated on one child provider or on two; only the sum must be right."""
     row = with_vgpu(*held)
     assert (row.promised, row.verdict, row.provider_key) == (2, expected, place)
 

@@ -48,10 +48,7 @@ def test_unconfirmed_findings_are_counted_only_by_severity():
 
 
 def test_findings_that_cannot_be_checked_are_counted_by_code():
-    """The field `unknown` has the number of findings that the agent cannot check now.
-
-    The field `unknown_since` has the oldest time at which one of these findings was last checked.
-    """
+    """The field `unknown` has the number of findings of each code that the agent cannot check now."""
     lost = {"state": FindingState.UNKNOWN, "confirmed": True}
     found = sums(
         seen(subject="a", last_seen_at="2026-11-21T10:00:00.000Z", **lost),

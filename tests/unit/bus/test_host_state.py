@@ -80,10 +80,7 @@ FOREIGN_CLASS = (*SAME, replace(SAME[0], wanted=None))
     ],
 )
 def test_published_means_that_placement_has_the_inventory(changes, published):
-    """The field `published` is false after an error or an unreadable source, or if Placement has other totals.
-
-    It is true for a role owner that has nothing to write because Placement already has the inventory.
-    """
+    """The field `published` is true if Placement has the inventory that the agent wants."""
     well = {"sources": sources(), "error": None, "published": False}
     assert host_state(replace(REPORT, **{**well, **changes}), SENDING)["published"] is published
 

@@ -34,7 +34,7 @@ def failing(error: Exception) -> Probe:
     ],
 )
 def test_a_failed_check_is_reported_with_its_error(error, words):
-    """`stocktake config check --live` tries libvirt, Placement and so on; for a failure it prints the error."""
+    """`stocktake config check --live` prints the error of a check that failed."""
     (found,) = answers([failing(error)])
     assert (found.what, found.ok, found.words) == ("part", False, words)
 

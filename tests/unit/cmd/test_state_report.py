@@ -86,7 +86,7 @@ def test_the_sigusr2_report_masks_passwords(tmp_path):
 
 
 def test_a_sigusr2_report_is_mentioned_in_the_log(tmp_path, capfd, caplog):
-    """After SIGUSR2 the agent prints its report on stderr, and one log line has the reasons for a queued audit."""
+    """After SIGUSR2 the agent prints its report on stderr and logs one line about it."""
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path), "1")
     assert "Live findings" in capfd.readouterr().err

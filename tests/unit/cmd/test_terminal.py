@@ -31,8 +31,8 @@ class Terminal(io.StringIO):
         ("-7", Terminal(), 80),
     ],
 )
-def test_the_variable_columns_sets_the_output_width(columns, terminal, width):
-    """A command prints as wide as COLUMNS says. If COLUMNS is no positive number, it takes the terminal's width."""
+def test_the_environment_variable_columns_sets_the_width(columns, terminal, width):
+    """With COLUMNS=100 the output of a command is at most 100 characters wide."""
     assert width_of(terminal, {"COLUMNS": columns}) == width
 
 

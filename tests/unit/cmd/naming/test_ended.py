@@ -40,5 +40,5 @@ def test_the_text_about_an_undone_repair_shows_the_undo() -> None:
     ],
 )
 def test_a_finding_is_repaired_only_if_the_journal_shows_it(typed: str, found: Entry) -> None:
-    """A refused change or an undo in the journal is no proof of a repair, nor is a change for another finding."""
+    """A refused repair in the journal, for example, does not count as a repair of the finding."""
     assert ended_words(typed, (), (found,)) is None

@@ -44,7 +44,7 @@ def test_an_empty_or_unrelated_text_matches_no_id():
 
 
 def test_the_beginning_of_a_uuid_has_at_least_8_hex_digits():
-    """The agent takes 87897f25 for the beginning of a UUID. It does not take 8789, which is too short, or billing0."""
+    """The text 87897f25 may be the beginning of a UUID; 8789 is too short, and billing0 is not hexadecimal."""
     assert [could_be_beginning(text) for text in ("87897f25", "87897F25-10", "8789", "web-1", "billing0")] == [
         True, True, False, False, False,
     ]  # fmt: skip
