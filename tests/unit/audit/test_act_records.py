@@ -138,7 +138,7 @@ def test_a_refused_provider_deletion_is_reported():
     "how", [{"publish": Publish.NEVER}, {"settings": settings(role=Role.OBSERVER)}], ids=["dry run", "observer"]
 )
 def test_a_dry_run_or_an_observer_writes_nothing(how):
-    """An agent with the role observer and an audit that is a dry run write neither to Placement nor to nova."""
+    """Neither a dry run nor an agent with the role observer writes to Placement or nova."""
     outside = Outside()
     assert decide_and_act(task(outside, **how), memory(ORPHANED), ORPHANED).done == ()
     assert outside.asked == []

@@ -159,8 +159,8 @@ def test_a_finding_is_unknown_if_its_allocations_are_unread():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_write_refused_is_unknown_if_no_write_was_possible(role, publish, attempts, held, error, expected):
-    """A dry run, for example, cannot check whether Placement still refuses the agent's write."""
+def test_a_write_finding_is_unknown_if_no_write_was_possible(role, publish, attempts, held, error, expected):
+    """A dry run, for example, cannot check a finding about a write that Placement refused."""
     task = SimpleNamespace(
         settings=facts.settings(role=role),
         request=AuditRequest(reasons=("test",), publish=publish),

@@ -161,7 +161,7 @@ def seen(found, *, confirmed=True):
 
 
 def test_a_write_or_a_new_finding_needs_a_full_nova_read():
-    """The agent reads all nova rows, not only their digest, before it writes or reports a new finding."""
+    """Before it writes to Placement or reports a new finding, the agent reads all nova rows."""
     known = finding()
     sighting = Sighting(id=known.id, code=known.code, first_seen_at="", last_seen_at="", times=2, evidence_digest="")
     memory = AuditMemory(history=History(sightings=(sighting,)))

@@ -95,7 +95,7 @@ def test_unreadable_guest_disks_do_not_stop_an_audit(images, thread, guest):
 
 
 def test_disk_files_are_not_measured_in_the_demo(images, guest):
-    """The demo has an agent that does not measure the guests' disk files."""
+    """The agent of the demo does not measure the guests' disk files."""
     asked = task(images, host(guest))
     without = dataclasses.replace(asked, parts=dataclasses.replace(asked.parts, images=None))
     assert read(without, AuditMemory()).storage == ()

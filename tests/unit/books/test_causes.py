@@ -155,7 +155,7 @@ def test_a_rival_writer_explains_an_unexpected_trait():
 
 
 def test_an_unchecked_finding_still_explains_its_symptoms():
-    """A finding that cannot be checked now still has the findings that it caused as symptoms."""
+    """A finding that cannot be checked now still lists its symptoms, the findings that it caused."""
     root = seen(plain("allocation-leaked", consumer_uuid="c"), state=FindingState.UNKNOWN)
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"))
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]

@@ -268,6 +268,6 @@ def test_disk_gb_on_a_sharing_provider_is_compared(records, expected):
 
 
 def test_amounts_under_an_old_node_name_are_unknown():
-    """Nova has the instance under an old node name of this host; the agent marks its amounts as unknown."""
+    """Nova has an instance under an old node name of this host; the agent marks its amounts as unknown."""
     world = snapshot(nova=state(instance(node="old-name")), libvirt=host(domain()), placement=view(A_HELD))
     assert only(world) is Verdict.UNKNOWN

@@ -87,7 +87,7 @@ def test_a_relevant_change_renews_the_cached_comparison(what):
 
 
 def test_each_host_field_is_marked_as_relevant_or_not():
-    """The mark of a field of the host's data says whether a change of the field causes a new comparison."""
+    """Each field of the host's data has a mark that says whether its change causes a new comparison."""
     silent = [f.name for f in dataclasses.fields(HostFacts) if f.metadata != COUNTED and BLANK not in f.metadata]
     assert silent == []
 

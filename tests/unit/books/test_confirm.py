@@ -152,7 +152,7 @@ def test_findings_are_listed_in_a_fixed_order():
 
 
 def test_a_lost_source_makes_a_confirmed_finding_unknown():
-    """An audit cannot read a source of the finding; the agent keeps the finding with the state unknown."""
+    """An audit cannot read a source of a confirmed finding; the agent keeps it with the state unknown."""
     confirmed_one = look(look(History(), PLAIN, now=FIRST).history, PLAIN, now=SECOND)
     blind = look(confirmed_one.history, now=THIRD, unread=("lvm", "state"))
     (seen,) = blind.findings

@@ -132,7 +132,7 @@ def test_a_healed_finding_shows_the_journal_entry_and_user(changes):
     "changes", [{"at": BEFORE}, {"finding_id": "another", "consumer_uuid": "another"}, {"finding_id": None}]
 )
 def test_an_unrelated_repair_does_not_explain_an_ended_finding(changes):
-    """A repair of another finding is not shown as the reason why this finding has ended."""
+    """A repair is not shown as the reason for the end of another finding."""
     repair = REPAIR._replace(**({"consumer_uuid": None} | changes))
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 
@@ -190,7 +190,7 @@ def test_the_sum_of_allocations_excludes_sharing_providers():
 
 
 def test_a_finding_stores_the_sum_of_its_allocations():
-    """With a finding the agent stores the sum of the allocations, to show later what has changed."""
+    """The agent stores a finding with the sum of its allocations, to show later what has changed."""
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)

@@ -35,8 +35,8 @@ def test_a_merge_ignores_the_count_for_other_evidence():
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_a_count_is_0_after_an_audit_that_could_not_check():
-    """The later of two audits could not check a confirmed finding; it stays confirmed with the count 0."""
+def test_a_finding_that_could_not_be_checked_has_the_count_0():
+    """The later of two audits could not check a confirmed finding; it stays confirmed, but its count is 0."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -51,8 +51,8 @@ def test_a_merge_does_not_bring_back_an_ended_finding():
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_count_is_0_if_another_process_missed_the_finding():
-    """This process saw a finding and another's later audit did not; the count of audits in a row is 0."""
+def test_a_finding_another_process_missed_has_the_count_0():
+    """This process saw a finding, but a later audit of another process did not; the finding's count is 0."""
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
@@ -67,14 +67,14 @@ def test_an_older_audit_does_not_change_a_findings_count():
 
 
 def test_a_finding_only_one_process_saw_has_the_count_0():
-    """Only one of two processes saw a confirmed finding; it stays confirmed, and its count of audits is 0."""
+    """Only one of two processes saw a confirmed finding; it stays confirmed, but its count of audits is 0."""
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_a_count_is_0_if_this_process_missed_the_finding():
-    """Another process saw a finding and this one's later audit did not; the count of audits in a row is 0."""
+def test_a_finding_this_process_missed_has_the_count_0():
+    """Another process saw a finding, but a later audit of this one did not; the finding's count is 0."""
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0

@@ -193,7 +193,7 @@ BYTES = st.integers(0, 20 * MIB)
 
 
 @given(st.dictionaries(KINDS, BYTES), BYTES, BYTES, BYTES)
-def test_the_storage_rows_always_add_up_to_the_size(files, size, free, available):
+def test_the_storage_rows_add_up_to_the_file_systems_size(files, size, free, available):
     """The rows for nova's instances folder add up to the file system's size, and no row is negative."""
     rows = image_store_rows(world(store(*files.items(), size=size, free=free, available=available)))
     assert sum(row.size_bytes for row in rows) == size

@@ -99,7 +99,7 @@ NOT_FOREIGN = {
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
 def test_a_guest_that_nova_may_know_counts_as_an_instance(world):
-    """If nova was not read, for example, the agent does not call the guest unknown to nova."""
+    """If nova was not read, for example, the agent does not call any guest unknown to nova."""
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()

@@ -250,7 +250,7 @@ def test_flavor_extra_specs_decide_between_vcpu_and_pcpu(specs, expected):
 
 
 def test_a_same_host_migration_is_counted_once():
-    """A migration has this host as its source and destination; the agent counts the instance only once."""
+    """A migration has this host as its source and destination; the agent counts its instance only once."""
     here = migration(kind="migration", dest_host="cmp1", dest_node=NODE, new_type_id=1)
     assert promised(moving("i1", here, task_state="resize_prep")) == A
 

@@ -86,7 +86,7 @@ def test_an_unrequested_vgpu_allocation_is_marked_unknown():
 
 
 def test_a_class_the_host_does_not_offer_gets_no_ledger_row():
-    """A flavor requests a VGPU or custom class that this host does not offer; the ledger has no row for it."""
+    """A flavor requests a resource class that this host does not offer; the ledger has no row for this class."""
     assert rows(asking(resources__CUSTOM_GOLD="1")) == {}
     assert rows(asking(resources__VGPU="1"), chosen=settings()) == {}
 

@@ -176,7 +176,7 @@ def test_a_thin_volume_has_full_size_if_pool_use_is_unknown() -> None:
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
 def test_an_inactive_thin_volume_gets_the_remaining_pool_use(percent: float, shares: dict[str, int]) -> None:
-    """LVM reports no use of an inactive thin volume, so its row shows the pool's use that no other row has."""
+    """An inactive thin volume's row shows the used bytes of the pool that do not belong to other volumes."""
     snap = thin("before", 10, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))

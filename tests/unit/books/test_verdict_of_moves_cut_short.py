@@ -21,7 +21,7 @@ def verdicts(world):
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
 def test_a_failed_migrations_only_allocation_is_not_stale(status):
-    """A guest runs here and only its failed migration has an allocation; the agent does not call this stale."""
+    """A guest runs here and only its failed migration has an allocation: this allocation is not stale."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
         snapshot(nova=state(instance(), migrations=(cut_short,)), libvirt=host(domain()), placement=view(OF_THE_MOVE))

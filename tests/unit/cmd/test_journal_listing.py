@@ -81,7 +81,7 @@ def test_the_journal_can_be_filtered(config_file: str, arguments: tuple[str, ...
 
 @pytest.mark.parametrize("form", [(), ("-f", "value"), ("-f", "csv")])
 def test_the_journal_shows_an_undone_repair_as_undone(config_file: str, form: tuple[str, ...]) -> None:
-    """`stocktake journal` shows the result "undone" for the repair, in its table and in CSV."""
+    """`stocktake journal` shows the result "undone" for a repair that was undone, also in CSV."""
     listed = stocktake_here("--config-file", config_file, "journal", *form, "-c", "ENTRY", "-c", "RESULT")
     assert "undone" in next(line for line in listed.stdout.splitlines() if "aaaaaaaaaaaa" in line)
     kept = stocktake_here("--config-file", config_file, "journal", "-f", "json", "-c", "result")
