@@ -23,17 +23,19 @@ from tests.rigs.fleet_hosts import broken, cell, clean, expected, seen, view
         ("an outcome of a newer agent", {}, Condition.UNRATED),
     ],
 )
-def test_the_audit_outcome_and_the_worst_finding_decide_the_host_condition(outcome, severities, condition):
+def test_the_outcome_and_worst_finding_rate_a_host(outcome, severities, condition):
+    """`stocktake watch` rates a host by its audit's outcome and by its worst finding; the worse of them counts."""
     assert told_condition(outcome, tuple(severities.items()), ()) is condition
 
 
 @pytest.mark.parametrize(("findings", "condition"), [((), Condition.CLEAN), ((("x", 2),), Condition.UNRATED)])
-def test_findings_without_a_severity_make_the_host_condition_unrated(findings, condition):
+def test_a_host_with_findings_but_no_severities_is_unrated(findings, condition):
+    """`stocktake watch` shows a host as unrated if its agent reports findings without their severities."""
     assert told_condition("findings", None, findings) is condition
 
 
-def test_a_host_that_never_reported_ranks_worst():
-    """The hosts of a fleet are ranked from worst to best: a host without any report is first, a clean host last."""
+def test_a_host_that_never_sent_a_message_ranks_worst():
+    """`stocktake watch` ranks hosts from worst to best: a host without any message comes first, a clean host last."""
     ranked = [condition.value for condition in sorted(Condition, key=RANKS.__getitem__)]
     assert ranked == [
         "never", "silent", "crashed", "refused", "error", "unreadable", "partial", "unrated", "warning", "info",
@@ -60,18 +62,19 @@ def test_a_host_that_never_reported_ranks_worst():
         (broken(severities=None), 0, {"warning"}),
     ],
 )
-def test_the_content_and_age_of_the_last_message_decide_if_a_host_has_failed(document, age_s, words):
-    """`--fail-on` names the conditions."""
+def test_fail_on_checks_the_last_message_of_each_host(document, age_s, words):
+    """`stocktake watch --fail-on` finds errors, lost sources and silence from a host's last message and its age."""
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)
 
 
-def test_an_expected_host_that_never_sent_a_message_counts_as_failed():
-    """The value of the option is ``never``."""
+def test_fail_on_never_reports_a_host_without_a_message():
+    """`stocktake watch --fail-on never` fails if an expected host has not sent its first message in time."""
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 
 def test_a_host_has_not_failed_before_its_first_message_is_due():
+    """`stocktake watch --fail-on` does not count an expected host as failed in the first seconds of the watch."""
     just_begun = cell(expected=expected("compute-9"), began_at=9_999.0)
     assert holding(view(just_begun).rows) == frozenset()

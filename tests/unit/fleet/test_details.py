@@ -16,7 +16,8 @@ def told(of) -> dict[str, str]:
     return dict(details(of, AT))
 
 
-def test_the_details_show_the_findings_of_a_host_and_its_resource_amounts():
+def test_the_host_details_show_findings_and_amounts():
+    """`stocktake watch` shows, for one host, its findings, leaked amounts, unread sources and free resources."""
     found = told(
         row(
             broken(
@@ -39,7 +40,8 @@ def test_the_details_show_the_findings_of_a_host_and_its_resource_amounts():
     assert found["message"].startswith("12s ago, due every 60 s")
 
 
-def test_values_that_an_older_agent_does_not_send_are_shown_as_question_marks():
+def test_values_missing_from_a_message_are_shown_as_unknown():
+    """`stocktake watch` shows `?` for each value that an older agent does not send."""
     older = clean(
         severities=None, confirmed=None, unknown=None, leaked=None, missing=None, held_back=None, heal=None,
         guests=None, findings=None, resources=None,
@@ -60,14 +62,16 @@ def test_values_that_an_older_agent_does_not_send_are_shown_as_question_marks():
     assert {found[name] for name in names} == {"?"}
 
 
-def test_details_are_shown_for_a_host_that_has_not_sent_a_message_yet():
+def test_a_host_without_messages_has_details():
+    """`stocktake watch` shows the cell and group of an expected host that has sent no message yet."""
     found = told(row(expected=expected(ExpectedHost(host="a", group="rack-1", disabled=True)), name="cell-1"))
     assert (found["cell"], found["group"]) == ("cell-1", "rack-1")
     assert found["nova"] == "the nova-compute service is disabled"
     assert "message" not in found
 
 
-def test_the_details_tell_that_a_host_is_not_in_the_list_of_expected_hosts():
+def test_the_host_details_mark_an_unexpected_host():
+    """The details of a host show `expected: no` if it sends messages and is not in the list of expected hosts."""
     listed = view(cell(seen(clean("stranger")), expected=expected("a"), began_at=NOW)).rows[1]
     assert told(listed)["expected"].startswith("no: ")
 
@@ -83,15 +87,18 @@ def test_the_details_tell_that_a_host_is_not_in_the_list_of_expected_hosts():
         (clean(), 0, "stocktake status"),
     ],
 )
-def test_the_first_suggested_command_depends_on_the_condition_of_the_host(document, age_s, first):
+def test_the_first_suggested_command_fits_the_host_condition(document, age_s, first):
+    """For a silent host `stocktake watch` suggests `systemctl status` first, and for a crashed audit `journalctl`."""
     assert commands(row(document, age_s, expected=expected("compute-1")))[0] == first
 
 
-def test_the_details_contain_the_command_that_explains_the_worst_finding():
+def test_the_details_suggest_explaining_the_worst_finding():
+    """`stocktake watch` suggests `stocktake explain` with the code of the host's worst finding."""
     assert commands(row(broken()))[-1] == "stocktake explain allocation-leaked"
 
 
 @pytest.mark.parametrize("code", ["x; rm -rf /", "$(reboot)", "a b", "`id`", "", "é"])
-def test_an_invalid_finding_code_is_left_out_of_the_suggested_commands(code):
+def test_suggested_commands_omit_an_invalid_finding_code(code):
+    """A message may contain shell code as a finding code. `stocktake watch` never puts it into a suggested command."""
     assert not any(code and code in command for command in commands(row(broken(code=code))))
     assert all(command.replace("-", "").replace(" ", "").isalnum() for command in commands(row(broken(code=code))))

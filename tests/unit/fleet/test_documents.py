@@ -20,7 +20,8 @@ FLEET = view(
 A, B, C = FLEET.rows
 
 
-def test_the_fleet_document_has_its_documented_keys_and_every_host():
+def test_the_fleet_json_has_fixed_keys_and_every_host():
+    """The JSON of `stocktake watch` contains its documented top-level keys and an entry for every host."""
     document = fleet_document(FLEET)
     assert document.keys() == {
         "schema_version", "at", "cells", "counts", "expected", "problems", "leaked", "missing", "uncovered",
@@ -33,7 +34,8 @@ def test_the_fleet_document_has_its_documented_keys_and_every_host():
     assert json.loads(json.dumps(document, allow_nan=False)) == document
 
 
-def test_the_fleet_json_shows_since_when_a_cell_broker_is_unreachable():
+def test_the_fleet_json_shows_an_unreachable_broker():
+    """The JSON of `stocktake watch` shows since when a cell's message broker is unreachable, and the error."""
     assert fleet_document(FLEET)["cells"] == [
         {
             "name": "cell-1", "broker": "rabbit://rabbit.example.org:5672/", "away_since": "2026-11-22T03:10:07Z",
@@ -42,7 +44,8 @@ def test_the_fleet_json_shows_since_when_a_cell_broker_is_unreachable():
     ]  # fmt: skip
 
 
-def test_the_watch_json_of_a_host_has_the_values_of_its_latest_message():
+def test_the_host_json_has_the_values_of_the_last_message():
+    """The JSON of `stocktake watch` shows each host's findings, leaked amounts and resources from its last message."""
     document = host_document(B, AT)
     assert (document["condition"], document["age_s"], document["for_s"]) == ("error", 12.0, 732.0)
     assert (document["findings"], document["leaked"], document["held_back"]) == (
@@ -56,15 +59,16 @@ def test_the_watch_json_of_a_host_has_the_values_of_its_latest_message():
     }  # fmt: skip
 
 
-def test_the_watch_json_has_null_values_for_a_host_that_never_sent_a_message():
-    """Its keys are those of the other hosts."""
+def test_the_host_json_has_nulls_without_a_message():
+    """A host that never sent a message has the same JSON keys as other hosts, and null for every message value."""
     document = host_document(C, AT)
     assert document.keys() == host_document(B, AT).keys()
     assert {document[name] for name in MESSAGE_KEYS} == {None}
     assert tuple(_of_message(A.seen)) == MESSAGE_KEYS
 
 
-def test_a_csv_row_has_a_plain_value_or_an_empty_cell_for_each_column():
+def test_a_csv_row_has_an_empty_cell_for_an_unknown_value():
+    """The CSV of `stocktake watch` has a plain value in each cell; an unknown amount is an empty cell, not 0."""
     rows = [dict(zip(COLUMNS, csv_row(row, AT), strict=True)) for row in FLEET.rows]
     assert all(not isinstance(cell, dict | list) for row in rows for cell in row.values())
     known = rows[1]

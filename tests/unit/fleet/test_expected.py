@@ -6,7 +6,8 @@ from agent.errors import SourceInconsistent
 from agent.fleet.expected import ExpectedHost, hosts_from_text
 
 
-def test_each_line_of_the_expected_host_list_has_a_host_and_optionally_a_group():
+def test_an_expected_host_may_have_a_group():
+    """Each line of the file of expected hosts contains a host name and, if wanted, the name of its group."""
     text = "compute-2\track-1\n\n  # a comment\ncompute-1   # without a group\r\ncompute-3 rack-2"
     assert hosts_from_text(text) == (
         ExpectedHost(host="compute-1"),
@@ -23,12 +24,14 @@ def test_each_line_of_the_expected_host_list_has_a_host_and_optionally_a_group()
         ("x" * 256, "line 1 must be one host name, or a host name and a group"),
     ],
 )
-def test_an_invalid_line_of_the_expected_host_list_is_rejected_with_line_number(text, problem):
+def test_an_invalid_line_is_rejected_with_its_number(text, problem):
+    """`stocktake watch` rejects a file of expected hosts with an invalid line, and the error shows the line number."""
     with pytest.raises(SourceInconsistent, match=problem):
         hosts_from_text(text)
 
 
-def test_control_characters_in_the_expected_host_list_are_escaped():
+def test_control_characters_in_expected_hosts_are_escaped():
+    """Control characters in the file of expected hosts are escaped, so they cannot change the operator's terminal."""
     assert hosts_from_text("a\x1b[2J b\x07") == (ExpectedHost(host="a\\u001b[2J", group="b\\u0007"),)
 
 
