@@ -9,27 +9,31 @@ from agent.fleet.view import Away, ExpectedHosts
 from tests.rigs.fleet_hosts import AT, broken, cell, clean, expected, seen, view
 
 
-def test_the_title_shows_how_many_expected_hosts_have_sent_a_message():
+def test_the_title_counts_the_expected_hosts_that_were_seen():
+    """The title of `stocktake watch` shows how many of the expected hosts have sent a message."""
     found = view(cell(seen(clean("a")), seen(clean("b"), age_s=999), name="cell-2", expected=expected("a", "b", "c")))
     assert title(found) == "Stocktake fleet  cell-2  2 of 3 expected hosts seen  2026-11-22 03:11:07 UTC"
 
 
-def test_the_fleet_title_shows_the_number_of_unexpected_hosts():
+def test_the_title_shows_the_number_of_unexpected_hosts():
     """A host is unexpected if it sends messages and is not in the list of expected hosts."""
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected hosts seen, 1 unexpected host" in title(found)
 
 
 @pytest.mark.parametrize(("hosts", "words"), [((), "0 hosts"), (("a",), "1 host"), (("a", "b"), "2 hosts")])
-def test_the_title_shows_the_number_of_all_hosts_if_no_host_list_is_given(hosts, words):
+def test_the_title_counts_all_hosts_without_a_host_list(hosts, words):
+    """Without a list of expected hosts, the title of `stocktake watch` shows the number of all hosts seen."""
     assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
 
 
-def test_the_title_line_shows_the_number_of_nova_cells_if_there_are_several():
+def test_the_title_shows_the_number_of_several_cells():
+    """If `stocktake watch` follows several nova cells, its title shows their number."""
     assert "  2 cells  " in title(view(cell(name="a"), cell(name="b")))
 
 
-def test_the_numbers_of_hosts_in_each_condition_add_up_to_all_hosts():
+def test_the_host_numbers_add_up_to_all_hosts():
+    """The summary of `stocktake watch` counts every host once, under a condition such as clean, silent or crashed."""
     found = view(
         cell(
             *(seen(clean(f"clean-{number}")) for number in range(5)),
@@ -45,7 +49,8 @@ def test_the_numbers_of_hosts_in_each_condition_add_up_to_all_hosts():
     assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
 
 
-def test_the_fleet_totals_show_leaked_and_missing_amounts_and_postponed_writes():
+def test_the_fleet_totals_show_leaks_and_postponed_writes():
+    """The totals of `stocktake watch` show leaked amounts, missing amounts and postponed writes of all hosts."""
     leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
     found = view(
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))
@@ -55,11 +60,12 @@ def test_the_fleet_totals_show_leaked_and_missing_amounts_and_postponed_writes()
     )
 
 
-def test_the_fleet_totals_of_a_clean_fleet_say_that_nothing_is_leaked():
+def test_the_totals_of_a_clean_fleet_say_leaked_nothing():
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_the_fleet_view_lists_unreachable_brokers_and_unreadable_messages():
+def test_the_fleet_view_lists_what_it_could_not_read():
+    """`stocktake watch` lists unreachable brokers, an unread host list, unreadable messages and omitted hosts."""
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")
@@ -72,5 +78,6 @@ def test_the_fleet_view_lists_unreachable_brokers_and_unreadable_messages():
     )
 
 
-def test_there_are_no_problem_lines_if_the_state_of_every_host_is_known():
+def test_no_problem_is_listed_if_every_host_was_read():
+    """`stocktake watch` prints no problem line if the broker, the host list and all messages could be read."""
     assert problems(view(cell(seen(clean()), expected=expected("compute-1")))) == ()

@@ -17,30 +17,38 @@ NEWER = (
 )  # fmt: skip
 
 
-def test_fields_missing_from_the_message_of_an_older_agent_count_as_unknown():
+def test_fields_that_an_older_agent_omits_are_unknown():
+    """An older agent sends no severities and no leaked amounts.
+
+    `stocktake watch` takes them as unknown, never as zero.
+    """
     older = {name: value for name, value in DOCUMENT.items() if name not in NEWER}
     found = host_seen(older, 0.0)
     assert (found.severities, found.leaked, found.held_back, found.heal_enabled) == (None, None, None, None)
     assert found.told is Condition.UNRATED
 
 
-def test_a_wrong_clock_of_a_host_does_not_change_the_age_of_its_findings():
+def test_a_wrong_host_clock_keeps_the_age_of_findings():
+    """A host's clock may be years fast. `stocktake watch` still shows the true age of the host's oldest finding."""
     wrong_clock = {"at": "2031-01-01T00:10:00.000Z", "oldest_at": "2031-01-01T00:00:00.000Z"}
     assert seen(broken(**wrong_clock)).oldest_age_s == 600.0
 
 
-def test_the_fleet_view_ignores_the_amounts_of_child_providers():
+def test_the_fleet_view_ignores_child_providers():
+    """`stocktake watch` ignores the resources of a host's child providers in Placement, such as VGPU."""
     child = {"provider_uuid": "child", "resource_class": "VGPU", "used": 1, "free": 2.0}
     kept = seen(clean(resources=[*amounts(), child])).amounts
     assert [each.resource_class for each in kept] == ["VCPU", "MEMORY_MB", "DISK_GB"]
 
 
 @pytest.mark.parametrize(("age_s", "is_silent"), [(0, False), (180, False), (185, False), (186, True), (9999, True)])
-def test_a_host_is_silent_after_three_intervals_plus_grace_without_a_message(age_s, is_silent):
+def test_a_host_is_silent_after_three_missed_intervals(age_s, is_silent):
+    """`stocktake watch` marks a host as silent if no message came for three of its intervals and 5 more seconds."""
     assert seen(clean(), age_s).is_silent(NOW) is is_silent
 
 
-def test_the_fleet_view_remembers_when_the_audit_outcome_of_a_host_changed():
+def test_the_time_of_the_last_outcome_change_is_kept():
+    """`stocktake watch` remembers since when a host's audits have had their present outcome, such as partial."""
     first, second, third = (
         host_seen(clean(outcome=name), at) for name, at in (("partial", 1), ("partial", 2), ("clean", 3))
     )
@@ -48,7 +56,8 @@ def test_the_fleet_view_remembers_when_the_audit_outcome_of_a_host_changed():
     assert third.after(second).outcome_since == 3
 
 
-def test_texts_in_a_host_message_are_cut_and_control_characters_are_escaped():
+def test_texts_of_a_message_are_cut_and_escaped():
+    """`stocktake watch` cuts an overlong error text of a host's message and escapes control characters."""
     found = seen(broken("a\x1b[2Jb", error="x" * 9000, sources_lost=["\x07\u202e"]))
     assert found.host == "a\\u001b[2Jb"
     assert found.sources_lost == ("\\u0007\\u202e",)
@@ -57,6 +66,7 @@ def test_texts_in_a_host_message_are_cut_and_control_characters_are_escaped():
 
 @pytest.mark.parametrize("version", [None, 0, 2, "1", True])
 def test_an_unsupported_schema_version_is_rejected(version):
+    """`stocktake watch` rejects a host's message if its schema_version is missing or is not the number 1."""
     with pytest.raises(SourceInconsistent, match="schema_version"):
         seen(clean(schema_version=version))
 
@@ -82,7 +92,8 @@ def test_an_unsupported_schema_version_is_rejected(version):
         {"resources": [{}]},
     ],
 )
-def test_a_message_with_a_value_of_a_wrong_type_is_rejected(changes):
+def test_a_message_with_an_invalid_value_is_rejected(changes):
+    """`stocktake watch` rejects a host's message if a field has a wrong type or an impossible value."""
     with pytest.raises(SourceInconsistent, match="does not contain a host's state"):
         seen(clean(**changes))
 
@@ -91,8 +102,8 @@ def test_a_message_with_a_value_of_a_wrong_type_is_rejected(changes):
     ("document", "sender"),
     [({"host": "a\nb"}, "a\\u000ab"), ({"host": 1}, "an unknown sender"), (3, "an unknown sender")],
 )
-def test_a_rejected_message_without_a_host_name_has_an_unknown_sender(document, sender):
-    """Otherwise the sender is the host that the message names."""
+def test_a_message_without_a_host_has_an_unknown_sender(document, sender):
+    """The sender of a rejected message is its host field, or "an unknown sender" if no host name is there."""
     assert sender_of(document) == sender
 
 
@@ -104,7 +115,8 @@ JSON = st.recursive(
 
 
 @given(st.fixed_dictionaries({}, optional={name: JSON for name in DOCUMENT}))
-def test_a_host_state_message_with_random_values_is_either_kept_or_rejected(changes):
+def test_a_message_of_random_values_is_kept_or_rejected(changes):
+    """Random field values never crash `stocktake watch`: it keeps the message with printable texts, or rejects it."""
     try:
         found = host_seen({**DOCUMENT, **changes}, 0.0)
     except SourceInconsistent:
@@ -119,5 +131,6 @@ def test_a_message_of_random_json_is_rejected(document):
         host_seen(document, 0.0)
 
 
-def test_host_state_is_equal_after_a_json_round_trip():
+def test_a_host_message_stays_equal_as_json():
+    """`stocktake watch` reads the same host state from a message before and after its conversion to JSON."""
     assert host_seen(json.loads(json.dumps(DOCUMENT)), 0.0) == host_seen(DOCUMENT, 0.0)
