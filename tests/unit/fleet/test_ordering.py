@@ -28,13 +28,14 @@ def names(**choice) -> list[str]:
     return [row.host for row in chosen(FLEET.rows, Choice(**choice))]
 
 
-def test_hosts_are_sorted_by_severity_and_then_from_oldest_to_newest_finding():
+def test_hosts_are_sorted_from_worst_to_best():
+    """`stocktake watch` lists the worst hosts first, and among hosts of equal severity the oldest finding first."""
     assert names() == [
         "never-1", "silent-1", "crashed-1", "refused-1", "err-old", "err-new", "part-1", "warn-1", "info-1",
     ]  # fmt: skip
 
 
-def test_hosts_without_findings_are_listed_last_and_only_on_request():
+def test_clean_hosts_are_listed_last_and_only_on_request():
     assert names(with_quiet=True) == [*names(), "clean-1"]
 
 
@@ -47,16 +48,19 @@ def test_hosts_without_findings_are_listed_last_and_only_on_request():
         ("free", ["err-old", "silent-1"]),
     ],
 )
-def test_hosts_are_listed_in_the_chosen_sort_order(sort, first):
+def test_hosts_are_listed_in_the_chosen_order(sort, first):
+    """The operator can sort the hosts of `stocktake watch` by name, age, leaked amount or free amount."""
     assert names(sort=sort)[: len(first)] == first
 
 
 @pytest.mark.parametrize("sort", ["leaked", "free"])
-def test_hosts_whose_amount_is_unknown_come_last_if_sorted_by_amount(sort):
+def test_hosts_of_unknown_amounts_come_last(sort):
+    """If `stocktake watch` sorts by leaked or free amounts, hosts of unknown amounts are at the end of the list."""
     assert "never-1" in names(sort=sort)[-3:]
 
 
-def test_repeated_presses_of_the_sort_key_go_through_all_sort_orders():
+def test_the_sort_key_steps_through_all_orders():
+    """Each press of the sort key in `stocktake watch` chooses the next sort order, and in the end the first again."""
     sort, found = "worst", []
     for _ in SORTS:
         found.append(sort)
@@ -81,5 +85,6 @@ def test_repeated_presses_of_the_sort_key_go_through_all_sort_orders():
         (("host:1",), []),
     ],
 )
-def test_a_filter_shows_the_hosts_that_match_every_word_of_the_filter(words, found):
+def test_a_filter_shows_hosts_that_match_all_its_words(words, found):
+    """A filter of `stocktake watch` may contain text and words such as sev:error, and a host must match all of them."""
     assert names(words=words) == found

@@ -26,19 +26,22 @@ MIXED = view(
 )
 
 
-def test_each_host_condition_has_its_own_character_in_the_overview_line():
+def test_the_overview_line_shows_each_host_as_a_character():
+    """The overview line of `stocktake watch` shows a clean host as `.`, a silent host as `?` and an error as `#`."""
     assert shown(MIXED, 80) == ".-+##!!?x"
 
 
 @pytest.mark.parametrize(
     ("cells", "line"), [(9, ".-+##!!?x"), (8, "-##?x"), (5, "-##?x"), (3, "+#x"), (1, "x"), (0, "x")]
 )
-def test_a_character_that_stands_for_several_hosts_shows_their_worst_condition(cells, line):
+def test_an_overview_character_shows_the_worst_host(cells, line):
+    """If a character of the overview line stands for several hosts, it shows the worst condition among them."""
     assert shown(MIXED, cells) == line
 
 
 @pytest.mark.parametrize("hosts", [0, 1, 79, 80, 81, 800, 9_999])
-def test_the_overview_line_covers_every_host_and_fits_the_terminal(hosts):
+def test_the_overview_line_covers_all_hosts_and_fits(hosts):
+    """The overview line of `stocktake watch` covers up to 9,999 hosts with at most 80 characters."""
     fleet = view(cell(*(seen(clean(f"h-{number:05d}")) for number in range(hosts))))
     cells = len(shown(fleet, 80))
     assert cells <= 80

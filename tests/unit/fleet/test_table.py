@@ -18,7 +18,8 @@ def what(document, age_s: float = 0.0) -> str:
     return cells(document, age_s).what
 
 
-def test_the_table_row_of_a_faulty_host_shows_its_findings_and_amounts():
+def test_the_row_of_a_faulty_host_shows_its_finding():
+    """A row of `stocktake watch` shows a host's severity, name, worst finding, leaked amount and free amounts."""
     document = broken(
         "compute-0217", number=3, causes_by_code={"allocation-leaked": 3, "volume-foreign": 1},
         leaked={"VCPU": 71, "MEMORY_MB": 4096}, resources=amounts(-43, 60_416, -7332),
@@ -30,7 +31,8 @@ def test_the_table_row_of_a_faulty_host_shows_its_findings_and_amounts():
     assert found.what == "allocation-leaked x3 (+1): billing: deleted, and 8 VCPU are counted"
 
 
-def test_a_wide_terminal_shows_the_leaked_amounts_of_all_resource_classes():
+def test_a_wide_terminal_shows_all_leaked_amounts():
+    """At 160 characters, `stocktake watch` shows all leaked amounts of a host; at 159, only the leaked VCPU."""
     document = broken(leaked={"MEMORY_MB": 4096, "VCPU": 71, "CUSTOM_FPGA": 1, "DISK_GB": 0})
     assert cells(document, width=160).leaked == "71 VCPU, 4 GiB RAM, 1 CUSTOM_FPGA"
     assert cells(document, width=159).leaked == "71 VCPU"
@@ -39,8 +41,8 @@ def test_a_wide_terminal_shows_the_leaked_amounts_of_all_resource_classes():
 @pytest.mark.parametrize(
     ("leaked", "text"), [(None, "?"), ({}, "-"), ({"VCPU": 0}, "-"), ({"MEMORY_MB": 1}, "<0.1 GiB RAM")]
 )
-def test_the_table_shows_a_question_mark_if_the_leaked_amount_is_unknown(leaked, text):
-    """A dash stands for no leak."""
+def test_the_table_tells_an_unknown_leak_from_no_leak(leaked, text):
+    """In the table of `stocktake watch`, `?` stands for an unknown leaked amount and `-` for no leak."""
     assert cells(clean(leaked=leaked)).leaked == text
 
 
@@ -58,24 +60,28 @@ def test_free_amounts_are_rounded_down_or_marked_as_unknown(resources, text):
     assert cells(clean(resources=resources)).free == text
 
 
-def test_the_table_shows_since_when_an_expected_host_has_sent_no_message():
+def test_the_row_of_an_unseen_host_shows_the_wait():
+    """If an expected host has sent no message, its row shows since when `stocktake watch` has waited for one."""
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")
     assert found.what == "expected host, no message since 02:58"
 
 
-def test_an_expected_host_with_disabled_compute_service_is_marked_disabled():
+def test_an_expected_disabled_host_is_marked_as_disabled():
+    """The row of an expected host contains "(disabled)" if its nova-compute service is disabled in nova."""
     (row,) = view(cell(expected=expected(ExpectedHost(host="a", disabled=True)))).rows
     assert cells_of(row, AT, 80).what == "(disabled) expected host, no message since 02:58"
 
 
-def test_a_silent_host_shows_the_time_and_the_content_of_its_last_message():
+def test_a_silent_host_shows_its_last_message():
+    """The row of a silent host shows the time of its last message and the worst finding in it, if there is one."""
     assert what(clean(), 367) == "last message 03:05, due every 60 s"
     assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
 
 
-def test_the_table_shows_since_when_findings_of_a_host_cannot_be_checked():
+def test_the_table_shows_since_when_findings_are_unknown():
+    """If an agent cannot check its findings any more, the host's row shows "not known since" and the time."""
     known = {"unknown_since": "2026-11-22T03:05:00.000Z"}
     assert what(broken(number=3, unknown={"allocation-leaked": 3}, **known)).startswith(
         "allocation-leaked x3, not known since 03:05: "
@@ -97,11 +103,13 @@ def test_the_table_shows_since_when_findings_of_a_host_cannot_be_checked():
         ({"outcome": "findings", "findings": {"a": 2, "b": 1, "c": 0}, "severities": None}, "a x2, b"),
     ],
 )
-def test_the_fleet_table_shows_why_the_last_audit_of_a_host_failed(changes, text):
+def test_the_table_explains_the_last_audit_of_a_host(changes, text):
+    """The row of a host shows the last audit's error, the sources that were not read, or the finding codes."""
     assert what(clean(**changes)) == text
 
 
 def test_a_minimum_duration_is_shown_with_a_greater_than_sign():
+    """The table shows `>30s` for a host that was already in this state in its first message, 30 seconds ago."""
     assert cells(clean(outcome="crashed", findings=None), 30).for_s == ">30s"
 
 
@@ -113,7 +121,7 @@ def test_a_minimum_duration_is_shown_with_a_greater_than_sign():
         ("compute-0217.rack-7.example.org", "compute-0217~example.org"),
     ],
 )
-def test_a_long_host_name_is_cut_in_its_middle(name, shown):
+def test_a_long_host_name_is_cut_in_the_middle(name, shown):
     assert middle_cut(name, 24) == shown
     assert cells(clean(name)).host == shown
     assert cells(clean(name), width=None).host == name
@@ -134,15 +142,18 @@ WIDTHS = dict(zip(HEAD._fields, (7, 6, 24, 3, 200, 7, 12), strict=True))
         (20, 1, "sev host for_s what leaked"),
     ],
 )
-def test_the_column_of_free_resources_is_omitted_if_the_terminal_is_narrow(width, cells_number, columns):
+def test_a_narrow_terminal_omits_the_free_amounts(width, cells_number, columns):
+    """`stocktake watch` leaves out the column of free amounts if the terminal has no room for it."""
     assert columns_for(width, WIDTHS, cells=cells_number) == tuple(columns.split())
 
 
-def test_an_80_character_fleet_table_shows_free_amounts_if_there_is_room():
+def test_a_terminal_of_80_characters_may_show_free_amounts():
+    """With short host names and texts, `stocktake watch` shows the column of free amounts at 80 characters."""
     assert "free" in columns_for(80, {**WIDTHS, "host": 12, "what": 25}, cells=1)
 
 
-def test_a_row_without_known_values_has_a_placeholder_in_every_cell():
+def test_a_row_of_unknown_values_has_no_empty_cell():
+    """The row of a host with unknown amounts and an unknown duration has a sign such as `?` in every cell."""
     (row,) = view(cell(seen(clean(leaked=None, resources=None)))).rows
     unknown = cells_of(dataclasses.replace(row, for_s=None), AT, 80)
     assert all(unknown)
