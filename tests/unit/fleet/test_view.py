@@ -14,7 +14,8 @@ def conditions(of) -> dict[str, Condition]:
     return {row.host: row.condition for row in of.rows}
 
 
-def test_an_expected_host_that_never_sent_a_message_is_marked_never_seen():
+def test_an_expected_host_without_a_message_is_never_seen():
+    """If an expected host has not sent a message in time, `stocktake watch` gives it the condition "never"."""
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
     assert found.counts[Condition.NEVER] == 1
@@ -25,54 +26,61 @@ def test_an_expected_host_that_never_sent_a_message_is_marked_never_seen():
     ("began_s", "interval_s", "condition"),
     [(184, 60, Condition.AWAITED), (186, 60, Condition.NEVER), (12, 2, Condition.NEVER), (10, 2, Condition.AWAITED)],
 )
-def test_an_expected_host_is_awaited_for_at_most_three_audit_intervals(began_s, interval_s, condition):
-    """Afterwards it has the condition never, because it has never sent a message."""
+def test_an_expected_host_is_awaited_for_three_intervals(began_s, interval_s, condition):
+    """`stocktake watch` waits three audit intervals and 5 s for a host's first message, then marks it as never seen."""
     young = cell(seen(clean("a", interval_s=interval_s)), expected=expected("a", "b"), began_at=NOW - began_s)
     assert conditions(view(young))["b"] is condition
 
 
-def test_a_host_without_a_message_is_marked_never_seen_after_the_wait_time():
+def test_a_host_is_never_seen_if_the_wait_is_over():
+    """When `stocktake watch` ends its wait for messages, an expected host without one counts as never seen at once."""
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
 
-def test_the_row_of_a_silent_host_keeps_its_last_reported_condition():
+def test_a_silent_host_keeps_its_last_reported_condition():
+    """If a host with an error falls silent, `stocktake watch` marks it as silent and still knows of the error."""
     (row,) = view(cell(seen(broken("a"), age_s=300))).rows
     assert (row.condition, row.for_s) == (Condition.SILENT, 300)
     assert row.seen.told is Condition.ERROR
 
 
-def test_the_age_of_a_finding_includes_the_time_since_its_message_was_received():
+def test_the_age_of_a_finding_grows_after_the_message():
+    """`stocktake watch` adds the time since the last message to the finding's age in this message."""
     (row,) = view(cell(seen(broken(), age_s=30))).rows
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_the_age_of_an_outcome_is_a_minimum_if_the_first_message_reported_it():
-    """The first message from the host already has the outcome."""
+def test_the_age_since_the_first_message_is_a_minimum():
+    """If a host's audits already crashed in its first message, `stocktake watch` knows only a minimum duration."""
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
     assert (row.for_s, row.for_at_least) == (90, True)
 
 
-def test_a_host_missing_from_the_expected_list_is_marked_as_unexpected():
+def test_a_host_missing_from_the_list_is_unexpected():
+    """`stocktake watch` marks a host as unexpected if it sends messages and is not in the list of expected hosts."""
     found = view(cell(seen(clean("a")), seen(clean("stranger")), expected=expected("a")))
     assert {row.host: row.is_expected for row in found.rows} == {"a": True, "stranger": False}
 
 
 @pytest.mark.parametrize("hosts", [None, ExpectedHosts(hosts=None, problem="refused")])
-def test_no_host_is_marked_as_unexpected_without_a_list_of_expected_hosts(hosts):
+def test_no_host_is_unexpected_without_a_host_list(hosts):
+    """If the list of expected hosts is not given or not readable, `stocktake watch` marks no host as unexpected."""
     found = view(cell(seen(clean("a")), expected=hosts))
     assert [row.is_expected for row in found.rows] == [None]
     assert found.expected is None
 
 
-def test_the_old_list_of_expected_hosts_is_used_if_the_new_one_is_unreadable():
+def test_the_old_host_list_is_used_if_the_new_is_unreadable():
+    """If a new list of expected hosts cannot be read, `stocktake watch` uses the old one and shows the problem."""
     old = replace(expected("a"), problem="refused")
     found = view(cell(expected=old))
     assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))
 
 
-def test_each_expected_host_is_shown_with_its_group_and_disabled_state():
+def test_an_expected_host_has_its_group_and_disabled_state():
+    """The rows of `stocktake watch` contain each expected host's group and show if its nova-compute is disabled."""
     listed = expected(ExpectedHost(host="a", group="rack-1"), ExpectedHost(host="b", disabled=True))
     found = view(cell(seen(clean("a")), expected=listed))
     assert [(row.host, row.group, row.disabled) for row in found.rows] == [("a", "rack-1", False), ("b", "", True)]
@@ -83,14 +91,16 @@ def test_hosts_of_the_same_name_in_two_cells_have_two_rows():
     assert [row.key for row in view(one, other).rows] == [("cell-1", "a"), ("cell-2", "a")]
 
 
-def test_a_host_that_was_never_seen_is_listed_once_and_without_a_cell_name():
+def test_a_host_unseen_in_all_cells_is_listed_once():
+    """With one host list for all nova cells, a host without messages has a single row and no cell name."""
     one, other = (cell(seen(clean(host)), name=name) for host, name in (("a", "cell-1"), ("b", "cell-2")))
     found = view(one, other, everywhere=expected("a", "b", "c"))
     assert [row.key for row in found.rows] == [("cell-1", "a"), ("cell-2", "b"), ("", "c")]
     assert found.expected == 3
 
 
-def test_a_host_is_expected_only_in_the_cell_whose_host_list_contains_it():
+def test_a_host_is_expected_only_in_its_own_cell():
+    """With one host list for each nova cell, a host that sends messages in another cell is unexpected there."""
     one = cell(name="cell-1", expected=expected("a"))
     other = cell(seen(clean("a")), name="cell-2", expected=expected("b"))
     found = view(one, other)
@@ -101,7 +111,8 @@ def test_a_host_is_expected_only_in_the_cell_whose_host_list_contains_it():
     ]
 
 
-def test_the_fleet_totals_count_the_hosts_whose_amounts_are_unknown():
+def test_the_fleet_totals_count_hosts_of_unknown_amounts():
+    """The totals of `stocktake watch` add up the known leaked amounts and count the hosts of unknown amounts."""
     found = view(
         cell(
             seen(broken("a", leaked={"VCPU": 8, "DISK_GB": 80}, missing={"VCPU": 1}, held_back=2)),
@@ -114,11 +125,12 @@ def test_the_fleet_totals_count_the_hosts_whose_amounts_are_unknown():
     assert found.not_known == 2
 
 
-def test_the_rows_of_the_view_are_sorted_by_host():
+def test_the_rows_are_sorted_by_host_name():
     found = view(cell(*(seen(clean(host)) for host in ("b", "a", "c")), expected=expected("aa")))
     assert [row.host for row in found.rows] == ["a", "aa", "b", "c"]
 
 
-def test_the_row_of_a_host_without_messages_shows_when_the_wait_began():
+def test_the_row_of_an_unseen_host_has_the_start_of_the_wait():
+    """The row of an expected host without messages contains the time from which `stocktake watch` has waited for it."""
     (row,) = view(cell(expected=expected("a"))).rows
     assert (AT - row.began).total_seconds() == 780

@@ -21,19 +21,21 @@ from tests.rigs.fleet_hosts import AT
         (8_640_000, "100d"),
     ],
 )
-def test_a_duration_is_shown_in_a_single_unit_and_rounded_down(seconds, text):
+def test_a_duration_is_rounded_down_to_one_unit(seconds, text):
+    """`stocktake watch` shows 59.9 seconds as 59s and 3,599 seconds as 59m."""
     assert duration(seconds) == text
 
 
 @pytest.mark.parametrize(("hours", "text"), [(0, "03:11"), (17, "10:11"), (18, "11-21 09:11"), (48, "11-20 03:11")])
-def test_a_time_18_hours_ago_or_earlier_is_shown_with_the_date(hours, text):
+def test_a_time_18_hours_ago_is_shown_with_its_date(hours, text):
+    """`stocktake watch` shows a time of the last 17 hours as 10:11, and a time 18 or more hours ago with its date."""
     assert clock(AT - datetime.timedelta(hours=hours), AT) == text
 
 
 @pytest.mark.parametrize(
     ("text", "shown"), [("2026-11-22T03:05:00.000Z", "03:05"), ("2026-11-22T04:05:00+01:00", "03:05"), ("soon", "soon")]
 )
-def test_a_time_that_an_agent_sent_is_shown_in_utc(text, shown):
+def test_a_time_sent_by_an_agent_is_shown_in_utc(text, shown):
     assert clock_of(text, AT) == shown
 
 
@@ -49,5 +51,6 @@ def test_a_time_that_an_agent_sent_is_shown_in_utc(text, shown):
         ({"CUSTOM_FPGA": 2, "PCPU": 4}, "2 CUSTOM_FPGA, 4 PCPU"),
     ],
 )
-def test_amounts_have_units_and_no_amount_above_0_is_shown_as_0(amounts, text):
+def test_amounts_are_shown_with_units(amounts, text):
+    """`stocktake watch` shows amounts as 94 VCPU, 376 GiB RAM or 8.1 TiB disk, and a tiny one as <0.1 GiB."""
     assert amounts_text(amounts) == text
