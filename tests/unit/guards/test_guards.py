@@ -256,12 +256,17 @@ def refused_by(case: GuardedFinding) -> list[str]:
     return [guard.name for guard in BUILTIN if guard.refuses(case) is not None]
 
 
-def test_every_guard_accepts_a_correct_change():
+def test_every_guard_accepts_a_correct_repair():
+    """A guard is a rule that stops a repair. No guard stops the repair of a proven leak in Placement."""
     assert refused_by(right()) == []
 
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_exactly_one_guard_refuses_each_unsafe_change(name, words, wrong):
+def test_each_unsafe_repair_is_refused_by_exactly_one_guard(name, words, wrong):
+    """A guard is a rule that stops a repair.
+
+    Each unsafe repair in this test breaks one rule, and only its guard stops it.
+    """
     case = wrong(right())
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -270,7 +275,8 @@ def test_exactly_one_guard_refuses_each_unsafe_change(name, words, wrong):
 @pytest.mark.parametrize(
     ("name", "words", "wrong"), WRONG_BESIDE_NOVA, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_exactly_one_guard_refuses_each_wrong_change_beside_nova_compute(name, words, wrong):
+def test_one_guard_refuses_each_wrong_repair_beside_nova(name, words, wrong):
+    """If the agent runs beside nova-compute, exactly one guard stops each repair that could disturb nova-compute."""
     case = wrong(beside_nova(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -299,7 +305,8 @@ SECONDS |= {"10 s ago": 290.0, "20 s ago": 280.0, "30 s ago": 270.0, "290 s ago"
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_only_a_refusal_that_ends_by_itself_is_marked_as_temporary(name, words, case):
+def test_only_a_refusal_that_ends_by_itself_is_temporary(name, words, case):
+    """A guard marks its refusal as temporary only if waiting helps, for example if the finding is still too new."""
     found = GUARDS[name].waits(case)
     waits = name in WAITING or (name.startswith("nova-") and any(part in words for part in SOMETIMES))
     assert (found is not None) == waits
@@ -308,8 +315,8 @@ def test_only_a_refusal_that_ends_by_itself_is_marked_as_temporary(name, words, 
         assert found.seconds == known
 
 
-def test_guards_about_nova_compute_allow_changes_by_an_agent_that_replaces_it():
-    """The same facts that role companion refuses: in role owner no nova-compute runs on the host."""
+def test_nova_compute_guards_ignore_an_agent_in_its_place():
+    """In role owner no nova-compute runs on the host, so guards that protect nova-compute stop no repair."""
     for name, _, wrong in WRONG_BESIDE_NOVA:
         case = with_settings(wrong(beside_nova(right())), role=Role.OWNER)
         assert refused_by(case) == [], name
@@ -325,7 +332,8 @@ def test_guards_about_nova_compute_allow_changes_by_an_agent_that_replaces_it():
     ],
     ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
 )
-def test_guards_allow_the_repair_of_a_leak_that_nova_compute_will_not_repair(change):
+def test_guards_allow_a_repair_that_nova_compute_omits(change):
+    """An agent beside nova-compute may repair a leak that nova-compute will not repair itself."""
     assert refused_by(change(beside_nova(right()))) == []
 
 
@@ -342,7 +350,8 @@ OWN_PART = [
 
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
-def test_a_guard_refuses_a_write_that_changes_allocations_outside_this_host(change):
+def test_a_guard_refuses_a_write_outside_this_host(change):
+    """The guard "own-part" stops a write that would change another host's allocations or another consumer."""
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -350,8 +359,11 @@ def test_a_guard_refuses_a_write_that_changes_allocations_outside_this_host(chan
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_two_guards_refuse_changes_if_nova_data_could_not_be_read():
-    """Without the state, both the finding's facts and the host's identity are unknown: either guard is enough."""
+def test_two_guards_refuse_repairs_without_nova_data():
+    """If nova's data could not be read, both the finding's facts and the host's identity are unknown.
+
+    Two guards refuse.
+    """
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
 
@@ -360,19 +372,22 @@ def test_two_guards_refuse_changes_if_nova_data_could_not_be_read():
     [(None, True), (Written("then", 69.0), True), (Written("then", 70.0), False)],
     ids=["Placement does not say when", "perhaps during the audit", "certainly before the audit"],
 )
-def test_heal_refuses_a_consumer_that_may_have_changed_since_the_audit_began(written, refuses):
-    """The audit began a minute ago, and the clocks of Placement's servers may differ by 10 s."""
+def test_heal_skips_a_consumer_that_may_have_changed(written, refuses):
+    """The agent repairs nothing for a consumer that Placement may have changed after the audit began."""
     case = with_scene(right(), has_moved=True, read_ago_s=60.0)
     records = (dataclasses.replace(read(case), written=written),)
     assert refused_by(with_scene(case, records=records)) == ["record-unmoved"] * refuses
 
 
-def test_every_guard_of_heal_is_tested_with_a_change_that_it_must_refuse():
+def test_every_guard_has_a_test_of_a_refused_repair():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_a_new_finding_is_repaired_only_if_the_minimum_age_guard_is_removed(monkeypatch):
-    """The plan asks every guard: with one guard removed, exactly the wrong change that it prevents goes through."""
+def test_the_plan_asks_the_minimum_age_guard(monkeypatch):
+    """A guard is a rule that stops a repair.
+
+    Without the guard "minimum-age", the agent would plan to repair a new finding.
+    """
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
     asked = asked_for(scene.findings, ALL, frozenset())
@@ -384,7 +399,8 @@ def test_a_new_finding_is_repaired_only_if_the_minimum_age_guard_is_removed(monk
 
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
-def test_heal_may_always_change_one_consumer_despite_the_percent_limit(count, percent, most):
+def test_heal_may_change_one_consumer_at_any_percent_limit(count, percent, most):
+    """With [heal] max_percent at 0 or on a nearly empty host, one run of heal may still change one consumer."""
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]
@@ -392,7 +408,8 @@ def test_heal_may_always_change_one_consumer_despite_the_percent_limit(count, pe
     assert guard.refuses(chosen(case, *others)) is not None
 
 
-def test_heal_refuses_further_repairs_once_max_consumers_is_reached():
+def test_heal_postpones_repairs_beyond_max_consumers():
+    """Of 100 leaks on a host, heal plans to repair the 2 that [heal] max_consumers permits. The 98 others wait."""
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)
@@ -402,7 +419,8 @@ def test_heal_refuses_further_repairs_once_max_consumers_is_reached():
     assert len(plan.refusals) == 98
 
 
-def test_the_plan_digest_depends_on_the_actions_and_not_on_the_time():
+def test_the_plan_digest_depends_only_on_the_actions():
+    """The digest of a heal plan is the same two hours later, and differs if an action of the plan differs."""
     world, held = leaks("gone")
     scene = scene_of(world, *held)
     plan = heal_plan(scene, asked_for(scene.findings, ALL, frozenset()))

@@ -169,6 +169,7 @@ def test_every_guard_accepts_a_correct_reshape():
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
 def test_each_wrong_reshape_is_refused_by_exactly_one_guard(name, words, wrong):
+    """A reshape moves inventories and allocations between providers. Exactly one guard stops each wrong reshape."""
     case = many(100, wrong(right()))
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -181,14 +182,15 @@ def many(count: int, case: GuardedFinding) -> GuardedFinding:
     return with_view(case, allocations=(*view.allocations, *extra))
 
 
-def test_a_reshape_is_refused_if_libvirt_could_not_be_read():
+def test_a_reshape_is_refused_if_libvirt_was_not_read():
+    """The guard "sources-fresh" stops a reshape of Placement's providers if libvirt could not be read."""
     case = right()
     lost = with_scene(case, snapshot=facts.without(case.scene.snapshot, LIBVIRT))
     assert "sources-fresh" in refused_by(lost)
 
 
-def test_the_consumer_limits_allow_a_reshape_that_changes_many_consumers():
-    """A reshape frees nothing and takes nothing, and half a reshape would be worse than none."""
+def test_the_consumer_limits_do_not_stop_a_reshape():
+    """[heal] max_consumers and max_percent do not stop a reshape, because half a reshape would be worse than none."""
     used = {f"g{number}": (GPU_06, GPU_07)[number % 2 : number % 2 + 1] for number in range(9)}
     scene = gpu_scene(used, settings=dataclasses.replace(ONE_TYPE, heal=HealSettings(max_consumers=1, max_percent=0.0)))
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({CODE}), frozenset()))
@@ -197,7 +199,8 @@ def test_the_consumer_limits_allow_a_reshape_that_changes_many_consumers():
     assert [n for n in refused_by(case) if n.startswith("max")] == ["max-consumers", "max-percent"]
 
 
-def test_a_leaked_allocation_is_not_repaired_if_a_reshape_changes_its_consumer():
+def test_a_leak_is_not_repaired_in_the_run_of_its_reshape():
+    """The agent does not repair a consumer's leaked allocation in a run that reshapes the same consumer."""
     case = right()
     seen = dataclasses.replace(
         case.seen,
@@ -207,12 +210,13 @@ def test_a_leaked_allocation_is_not_repaired_if_a_reshape_changes_its_consumer()
     assert GUARDS["one-change"].refuses(leak) == f"this run already changes the consumer, for finding {CODE}"
 
 
-def test_this_file_tests_a_refused_reshape_for_every_guard():
+def test_every_guard_has_a_test_of_a_refused_reshape():
     asked = {name for name, _, _ in WRONG} | {"sources-fresh", "max-consumers", "max-percent"}
     assert asked | BESIDE_NOVA == set(GUARDS)
 
 
-def test_an_agent_beside_nova_compute_leaves_a_reshape_to_nova_compute():
+def test_an_agent_beside_nova_compute_makes_no_reshape():
+    """An agent that runs beside nova-compute (role companion) leaves a needed reshape to nova-compute."""
     scene = dataclasses.replace(right().scene, settings=facts.settings(role=Role.COMPANION))
     (refusal,) = heal_plan(scene, asked_for(scene.findings, frozenset({CODE}), frozenset())).refusals
     assert (refusal.guard, refusal.why[:40]) == ("role", "heal leaves this repair to nova-compute;")
