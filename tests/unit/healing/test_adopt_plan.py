@@ -70,18 +70,21 @@ def guards(given: AdoptFacts, chosen=None) -> list[str]:
     return sorted({refusal.guard for refusal in plan.refusals})
 
 
-def test_adopt_plans_no_step_if_names_and_uuids_of_the_host_agree_everywhere():
+def test_adopt_plans_no_step_if_names_and_uuids_agree():
+    """`stocktake adopt` has nothing to do if nova, Placement and the agent agree on the host's names and uuid."""
     plan = adoption(facts(), settings())
     assert (plan.steps, plan.refusals) == ((), ())
     assert "agree on the host's uuid and names" in plan.notes[0]
 
 
-def test_adopt_plans_no_step_if_nova_and_placement_do_not_know_the_host():
+def test_adopt_plans_no_step_for_a_new_host():
+    """`stocktake adopt` has nothing to do for a host that nova and Placement do not know yet."""
     plan = adoption(facts(identity=None, origin="", own=None, state=conductor()), settings())
     assert (plan.steps, plan.refusals) == ((), ())
 
 
-def test_adopt_renames_the_provider_and_the_node_record_of_a_renamed_host():
+def test_adopt_renames_the_provider_of_a_renamed_host():
+    """`stocktake adopt` writes a host's new name to its provider in Placement and to nova's node record."""
     plan = adoption(renamed(), settings())
     name, record = plan.steps
     assert name == NameStep(before="old-name", write=RenameProvider(provider_uuid=ROOT_UUID, name=NODE))
@@ -90,7 +93,8 @@ def test_adopt_renames_the_provider_and_the_node_record_of_a_renamed_host():
     assert plan.uuid == ROOT_UUID
 
 
-def test_adopt_renames_only_child_providers_that_the_agent_owns():
+def test_adopt_renames_only_child_providers_of_the_agent():
+    """`stocktake adopt` renames only the child providers that carry the agent's trait CUSTOM_OWNER_STOCKTAKE."""
     ours = provider(uuid("sev"), "old-name_amd_sev", parent_uuid=ROOT_UUID)
     theirs = provider(uuid("nic"), "old-name:NIC", parent_uuid=ROOT_UUID, traits=frozenset())
     unowned = provider(uuid("x"), "old-name_x", parent_uuid=ROOT_UUID, traits=frozenset())
@@ -100,7 +104,8 @@ def test_adopt_renames_only_child_providers_that_the_agent_owns():
     assert names == [(uuid("sev"), f"{NODE}_amd_sev"), (ROOT_UUID, NODE)]
 
 
-def test_the_adopt_command_skips_a_child_provider_that_already_has_its_new_name():
+def test_adopt_skips_an_already_renamed_child_provider():
+    """`stocktake adopt` continues after an interruption: it renames only the providers that have the old name."""
     done = provider(uuid("sev"), "cmp_1_amd_sev", parent_uuid=ROOT_UUID)
     left = provider(uuid("es"), "cmp_amd_sev_es", parent_uuid=ROOT_UUID)
     plan = adoption(renamed(node="cmp_1", own=tree(provider(name="cmp"), done, left)), settings())
@@ -108,20 +113,22 @@ def test_the_adopt_command_skips_a_child_provider_that_already_has_its_new_name(
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_adopt_changes_no_compute_node_row_if_the_agent_cannot_write_it():
-    """The plan mentions the row."""
+def test_adopt_only_mentions_a_row_that_it_cannot_write():
+    """`stocktake adopt` renames the provider and only mentions a compute node row that the agent cannot write."""
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
     assert any("row 5 has host cmp1 and node old-name" in note for note in plan.notes)
 
 
-def test_adopt_only_renames_the_provider_if_the_agent_reads_no_nova_data():
+def test_adopt_only_renames_the_provider_without_nova_data():
+    """If the agent reads no nova data, `stocktake adopt` changes only the provider's name in Placement."""
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
 
 
-def test_s61_adopt_assigns_the_compute_node_record_of_a_lost_host_to_this_host():
+def test_s61_adopt_takes_over_the_record_of_a_lost_host():
+    """If the compute node record belongs to a lost host, `stocktake adopt` assigns the record to this host."""
     there = with_record(stored(host="cmp0", service_id=9), service=None)
     gone = dataclasses.replace(there, host="cmp0", service=service(id=9))
     here = conductor(nodes=there.nodes)
@@ -131,19 +138,22 @@ def test_s61_adopt_assigns_the_compute_node_record_of_a_lost_host_to_this_host()
     assert set(step.write.changed) == {"host", "service_id"}
 
 
-def test_adopt_restores_the_compute_node_uuid_of_a_reinstalled_host():
+def test_adopt_restores_the_uuid_of_a_reinstalled_host():
+    """A reinstalled host has a new uuid. `stocktake adopt` writes the old uuid back into the compute_id file."""
     plan = adoption(reinstalled(), settings())
     assert plan.steps == (FileStep(path=FILE.path, before=f"{NEW}\n", after=f"{ROOT_UUID}\n"),)
     assert plan.uuid == ROOT_UUID
     assert any("restart" in note for note in plan.notes)
 
 
-def test_adopt_restores_the_compute_node_uuid_of_a_host_without_identity_file():
+def test_adopt_restores_a_missing_compute_id_file():
+    """If the compute_id file is missing, `stocktake adopt` writes it with the uuid of the host's old provider."""
     given = reinstalled(identity=None, origin="", file=IdentityFile(path=FILE.path, text=None), state=conductor())
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_two_adopt_plans_have_the_same_digest_only_if_the_host_is_unchanged():
+def test_the_adopt_digest_changes_with_the_host():
+    """Two plans of `stocktake adopt` have the same digest for the same host state, and differ for another one."""
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
@@ -153,22 +163,24 @@ def test_two_adopt_plans_have_the_same_digest_only_if_the_host_is_unchanged():
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_adopt_is_refused_for_an_agent_that_does_not_replace_nova_compute(given, role):
+def test_adopt_is_refused_outside_role_owner(given, role):
+    """`stocktake adopt` is allowed only in role owner, in which the agent runs in nova-compute's place."""
     assert guards(given) == []
     assert guards(given, settings(role=role)) == ["role"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_adopt_is_refused_if_the_state_of_nova_could_not_be_read(given):
+def test_adopt_is_refused_if_nova_could_not_be_read(given):
     assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_adopt_is_refused_while_nova_compute_runs_on_this_host(given):
+def test_adopt_is_refused_while_nova_compute_runs_here(given):
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 
-def test_adopt_is_refused_unless_the_host_named_in_the_node_record_is_down():
+def test_adopt_takes_a_record_only_from_a_host_that_is_down():
+    """`stocktake adopt` takes over another host's compute node record only if this other host is known to be down."""
     theirs = dataclasses.replace(stored(), host="cmp2")
     row = node(1, host="cmp2")
     other = dataclasses.replace(with_record(theirs), host="cmp2")
@@ -179,37 +191,41 @@ def test_adopt_is_refused_unless_the_host_named_in_the_node_record_is_down():
     assert guards(dataclasses.replace(cloned, others=())) == ["alive"]
 
 
-def test_adopt_changes_no_compute_node_row_that_it_could_read_only_in_part():
-    """The plan mentions the row."""
+def test_adopt_only_mentions_a_row_that_it_read_in_part():
+    """`stocktake adopt` does not change a compute node row that it could read only in part, and mentions the row."""
     plan = adoption(facts(state=conductor(nodes=(node(7, host="cmp2"),))), settings())
     assert plan.steps == ()
     assert plan.notes[0].startswith(f"compute node row 7 has host cmp2 and node {NODE}")
 
 
-def test_adopt_is_refused_if_it_would_replace_the_compute_id_file_of_nova():
+def test_adopt_never_replaces_the_compute_id_file_of_nova():
+    """`stocktake adopt` is refused if the host's uuid comes from nova's own file /var/lib/nova/compute_id."""
     assert guards(reinstalled(origin="/var/lib/nova/compute_id")) == ["file"]
     assert guards(reinstalled(origin="compute_nodes id 4")) == []
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_adopt_refuses_to_replace_a_host_provider_that_has_allocations(held):
+def test_adopt_keeps_a_new_provider_that_has_allocations(held):
+    """`stocktake adopt` refuses to give a host its old provider if its new provider already has allocations."""
     mine = tree(provider(NEW, "another-name"), held=True)
     assert guards(reinstalled(own=mine, holder=tree(provider(), held=held))) == ["allocations"]
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
-def test_adopt_is_refused_if_an_unrelated_provider_has_the_name_of_this_node():
+def test_adopt_is_refused_if_a_stranger_has_the_node_name():
+    """`stocktake adopt` is refused if a provider that is no compute node has the name of this host's node."""
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 
 
-def test_adopt_is_refused_if_nova_has_another_compute_node_row_for_this_host():
-    """The other row also has this host name and this node name."""
+def test_adopt_is_refused_if_nova_has_a_second_row():
+    """`stocktake adopt` is refused if nova has a compute node row for this host with a different uuid."""
     given = reinstalled(state=conductor(nodes=(node(4, uuid=NEW),)))
     assert guards(given) == ["row"]
 
 
-def test_adopt_is_refused_while_an_instance_in_nova_has_the_old_node_name():
+def test_adopt_is_refused_if_an_instance_has_the_old_node():
+    """`stocktake adopt` renames nothing if an instance of nova that is not deleted still has the old node name."""
     old = stored(hypervisor_hostname="old-name")
     assert guards(renamed(state=with_record(old, instance(node="old-name")))) == ["instances"]
     assert guards(renamed(state=with_record(old, instance(node=NODE)))) == []

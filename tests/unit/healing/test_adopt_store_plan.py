@@ -15,32 +15,37 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=mark(300), missing=(DISK,))
 
 
-def test_adopt_replaces_the_saved_guest_disk_store_with_the_current_one():
+def test_adopt_accepts_the_current_store_of_guest_disks():
+    """`stocktake adopt --store` saves the file system that holds the guest disks now, in place of the earlier one."""
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
     assert "after this step, the next audit publishes DISK_GB = 251 in Placement, in place of 300" in plan.notes
     assert "guests' disks that are not found in this store: 1" in plan.notes
 
 
-def test_adopt_beside_nova_compute_prints_no_note_about_publishing_disk_gb():
+def test_adopt_beside_nova_compute_has_no_disk_gb_note():
+    """Beside nova-compute the agent publishes no DISK_GB, so `stocktake adopt --store` does not announce it."""
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 
 
-def test_adopt_plans_no_step_if_the_guest_disk_store_is_unchanged():
+def test_adopt_plans_no_step_for_an_unchanged_disk_store():
+    """`stocktake adopt --store` has nothing to do if the file system of the guest disks is the saved one."""
     plan = store_adoption(store(snapshot(placement=HELD), on_disk(300), before=mark(300)), settings(), FILE)
     assert (plan.steps, plan.refusals) == ((), ())
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_adopt_is_refused_if_the_guest_disks_are_in_ceph_or_cannot_be_read():
+def test_adopt_refuses_a_store_in_ceph_or_not_read():
+    """`stocktake adopt --store` is refused if the guest disks are in Ceph or their file system was not read."""
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "was not read" in store_adoption(unread, settings(), FILE).refusals[0].why
     ceph = settings(images_type="rbd", images_rbd_pool="vms")
     assert "Ceph" in store_adoption(LOST, ceph, FILE).refusals[0].why
 
 
-def test_the_adopt_plan_keeps_its_digest_if_the_store_size_changes_by_a_few_kib():
+def test_a_few_kib_do_not_change_the_adopt_digest():
+    """The digest of an `adopt --store` plan stays the same if the file system's size changes by 4 KiB, not by 1 GiB."""
     smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
     digests = {
         store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest
