@@ -36,7 +36,11 @@ def of_code(code: str, role: Role) -> Iterator[tuple[Planted, Finding]]:
         yield from ((planted, f) for f in planted.decision(role).findings if f.code == code)
 
 
-def test_each_finding_code_is_reported_for_all_its_test_data():
+def test_each_finding_code_is_reported_for_its_test_data():
+    """A finding is a difference that the agent reports.
+
+    Every example host made for a finding code leads to this code.
+    """
     assert PLANTED.keys() == {rule.code for rule in BUILTIN}
     for code in CODES:
         for number, make in enumerate(PLANTED[code]):
@@ -47,7 +51,8 @@ def test_each_finding_code_is_reported_for_all_its_test_data():
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_each_command_of_a_remedy_is_one_line_that_a_shell_can_parse(code, role):
+def test_each_suggested_command_can_be_pasted_into_a_shell(code, role):
+    """Each command that a finding suggests is one line without placeholders, and bash accepts its syntax."""
     commands = [r.command for _, found in of_code(code, role) for r in found.remedies if r.command is not None]
     for command in commands:
         assert "\n" not in command
@@ -59,7 +64,8 @@ def test_each_command_of_a_remedy_is_one_line_that_a_shell_can_parse(code, role)
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_a_suggested_heal_command_is_always_allowed_in_the_role_of_the_agent(code, role):
+def test_a_suggested_heal_command_is_allowed_in_the_role(code, role):
+    """If a finding suggests `stocktake heal --finding`, the agent's role permits this repair."""
     for planted, found in of_code(code, role):
         heals = [r for r in found.remedies if r.kind is RemedyKind.HEAL]
         assert [r.command for r in heals] == [f"stocktake heal --finding {found.id[:8]}"] * len(heals)
@@ -73,7 +79,8 @@ def test_a_suggested_heal_command_is_always_allowed_in_the_role_of_the_agent(cod
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_the_advice_of_a_finding_is_the_joined_text_of_all_its_remedies(code, role):
+def test_the_advice_of_a_finding_joins_all_its_remedies(code, role):
+    """A finding has one or more remedies, and its advice is the joined text of all its remedies."""
     for _, found in of_code(code, role):
         assert found.remedies
         assert found.remedy == joined(found.remedies)
@@ -83,7 +90,8 @@ def test_the_advice_of_a_finding_is_the_joined_text_of_all_its_remedies(code, ro
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=IDS)
-def test_the_headline_of_each_finding_names_the_host_in_at_most_160_characters(code, role):
+def test_each_headline_contains_the_host_and_is_short(code, role):
+    """The headline of each finding contains the host's name and has at most 160 characters."""
     for _, found in of_code(code, role):
         assert 20 < len(found.headline) <= 160
         assert found.headline.isprintable()
@@ -109,14 +117,16 @@ NAMED = [
 
 
 @pytest.mark.parametrize(("code", "headline"), NAMED, ids=[code for code, _ in NAMED])
-def test_the_headline_of_a_finding_begins_with_the_affected_object(code, headline):
+def test_a_headline_begins_with_the_affected_object(code, headline):
+    """The headline of a finding begins with the name of the instance, guest or host that the finding is about."""
     assert headline in [found.headline for _, found in of_code(code, Role.OWNER)]
 
 
 HOSTILE = "$(touch /x)'\"`; \\ \u202e\n" + "n" * 4096
 
 
-def test_no_command_of_a_remedy_contains_a_guest_name_with_shell_code():
+def test_suggested_commands_omit_a_hostile_guest_name():
+    """If a guest's name contains shell code, no command that the agent suggests contains the name."""
     planted = Planted(
         world=facts.snapshot(libvirt=facts.host(dataclasses.replace(facts.domain("stranger"), name=HOSTILE)))
     )
@@ -126,7 +136,8 @@ def test_no_command_of_a_remedy_contains_a_guest_name_with_shell_code():
     assert all("touch" not in (remedy.command or "") for remedy in found.remedies)
 
 
-def test_a_volume_name_with_shell_code_is_quoted_in_the_lvremove_command():
+def test_a_hostile_volume_name_is_quoted_in_lvremove():
+    """If an LVM volume's name contains shell code, the suggested `lvremove` command quotes the name."""
     world = facts.snapshot(lvm=facts.group(20, facts.volume("a b;$(touch x)'", 2)))
     planted = Planted(world=world, settings=facts.lvm_settings())
     (found,) = (f for f in planted.decision(Role.OWNER).findings if f.code == "volume-foreign")

@@ -58,7 +58,8 @@ CASES = [(code, role) for code in worlds() for role in Role]
 
 
 @pytest.mark.parametrize(("code", "role"), CASES, ids=[f"{code} {role.value}" for code, role in CASES])
-def test_advice_names_heal_or_adopt_only_if_the_role_of_the_agent_permits_it(code, role):
+def test_advice_suggests_heal_only_if_the_role_permits_it(code, role):
+    """A finding's advice suggests `stocktake heal` or `adopt` only if the agent's role permits the command."""
     settings = gpu_scene().settings if code == "reshape-needed" else facts.settings()
     snapshot = worlds()[code]
     found = [f for f in facts.decided(snapshot, dataclasses.replace(settings, role=role)).findings if f.code == code]

@@ -31,13 +31,18 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_a_process_without_the_lock_learns_which_process_has_it_and_since_when(holder, tmp_path):
+def test_a_second_daemon_learns_who_has_the_lock(holder, tmp_path):
+    """Only one daemon per host can have the lock.
+
+    A second process learns the holder's pid and since when it holds the lock.
+    """
     lock = AgentLock(str(tmp_path))
     assert lock.take("later") == lock.holder() == Holder(holder.pid, SINCE)
     assert str(lock.holder()) == f"pid {holder.pid} since {SINCE}"
 
 
-def test_the_lock_is_free_again_after_its_holder_was_killed(holder, tmp_path):
+def test_the_lock_is_free_after_its_holder_was_killed(holder, tmp_path):
+    """If the daemon is killed with SIGKILL, the next process can take the host's lock."""
     holder.send_signal(signal.SIGKILL)
     holder.wait()
     lock = AgentLock(str(tmp_path))
@@ -47,40 +52,46 @@ def test_the_lock_is_free_again_after_its_holder_was_killed(holder, tmp_path):
     lock.release()
 
 
-def test_no_process_holds_the_lock_if_a_daemon_has_ended_and_left_the_lock_file(tmp_path):
+def test_a_left_lock_file_alone_locks_nothing(tmp_path):
+    """If a daemon has ended and left its lock file, no process counts as the holder, even if the file's pid exists."""
     (tmp_path / "agent.lock").write_text(f"{os.getppid()} {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() is None
     assert wake(str(tmp_path)) is None
 
 
-def test_the_lock_start_time_is_ignored_if_the_file_names_another_process(holder, tmp_path):
+def test_a_start_time_of_another_process_is_ignored(holder, tmp_path):
+    """If the lock file contains another pid than the holder's, the agent ignores the start time in the file."""
     (tmp_path / "agent.lock").write_text(f"1 {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() == Holder(holder.pid, None)
 
 
-def test_the_wake_function_sends_usr1_to_the_process_that_holds_the_lock(holder, tmp_path):
+def test_wake_sends_sigusr1_to_the_holder_of_the_lock(holder, tmp_path):
+    """A process that wants an audit sends SIGUSR1 to the daemon, which it finds as the holder of the host's lock."""
     assert wake(str(tmp_path)) == Holder(holder.pid, SINCE)
     assert holder.stdout.readline() == "woken\n"
 
 
-def test_no_process_holds_the_lock_if_the_run_directory_is_missing(tmp_path):
+def test_nobody_holds_the_lock_without_a_run_directory(tmp_path):
     assert AgentLock(str(tmp_path / "missing")).holder() is None
     assert wake(str(tmp_path / "missing")) is None
 
 
-def test_the_first_process_makes_the_run_directory_for_the_lock(tmp_path):
+def test_the_first_process_creates_the_run_directory(tmp_path):
+    """If the run directory of the lock file does not exist, the first process creates it and takes the lock."""
     lock = AgentLock(str(tmp_path / "run" / "stocktake"))
     assert lock.take("now") is None
     lock.release()
 
 
-def test_a_lock_file_that_cannot_be_created_raises_an_error_about_the_lock(tmp_path):
+def test_an_impossible_lock_file_raises_an_error(tmp_path):
+    """If agent.lock cannot be created, the error shows its path and says that the file cannot be locked."""
     (tmp_path / "file").write_text("")
     with pytest.raises(SourceUnavailable, match=r"file/agent\.lock cannot be locked: "):
         AgentLock(str(tmp_path / "file")).take("now")
 
 
-def test_a_symlink_at_the_path_of_the_lock_file_is_not_followed(tmp_path):
+def test_a_symlink_in_place_of_the_lock_file_is_refused(tmp_path):
+    """If agent.lock is a symbolic link, the agent refuses to lock it and does not create the link's target."""
     (tmp_path / "agent.lock").symlink_to(tmp_path / "other")
     with pytest.raises(SourceUnavailable, match="cannot be locked"):
         AgentLock(str(tmp_path)).take("now")
