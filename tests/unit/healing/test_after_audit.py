@@ -22,7 +22,8 @@ def changed(folder, number, *, kind=KIND, undoes=None, result=Result.DONE):
     written.end(written.begin(undo if undoes else change), result)
 
 
-def test_the_agent_reads_from_the_journal_which_repairs_were_undone(tmp_path):
+def test_the_agent_reads_undone_repairs_from_the_journal(tmp_path):
+    """The agent's journal shows which repairs an operator undid. An undo that was refused does not count."""
     changed(tmp_path, 1)
     changed(tmp_path, 2)
     changed(tmp_path, 3, kind=RESHAPE)
@@ -34,9 +35,6 @@ def test_the_agent_reads_from_the_journal_which_repairs_were_undone(tmp_path):
 
 
 def test_an_unreadable_journal_is_not_taken_for_empty(tmp_path):
-    """The agent's journal shows which repairs the operator undid.
-
-    If the journal cannot be read, the agent keeps the error message.
-    """
+    """If the journal cannot be read, the agent keeps the error and does not assume that no repair was undone."""
     (tmp_path / "journal.jsonl").mkdir()
     assert read(tmp_path).unread_because.startswith("journal: ")

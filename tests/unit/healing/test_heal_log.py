@@ -65,7 +65,8 @@ def runs(*each, findings=(LEAK,)):
     return logged
 
 
-def test_a_repair_is_logged_with_old_and_new_allocations_and_the_undo_command():
+def test_a_repair_is_logged_with_its_undo_command():
+    """The log line of a repair shows the old and new allocations and the `stocktake undo` command."""
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.DONE),), report_of(LEAK))
     assert (line.event, line.level) == (events.FINDING_HEALED, logging.WARNING)
     assert line.fields["entry_id"] == "3f9c00000000"
@@ -75,24 +76,27 @@ def test_a_repair_is_logged_with_old_and_new_allocations_and_the_undo_command():
     assert line.fields["subject"].endswith(CONSUMER)
 
 
-def test_the_log_line_of_a_repair_that_removes_all_allocations_says_so():
+def test_the_log_shows_that_no_allocation_is_left():
+    """If a repair removes all allocations of a consumer, its log line shows "no allocation" as the new state."""
     action = replace(ACTION, write=replace(ACTION.write, allocations=()))
     change = replace(healed(Result.DONE), action=action)
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (change,), report_of(LEAK))
     assert line.fields["after"] == "no allocation"
 
 
-def test_a_change_without_a_journal_entry_is_logged_without_an_undo_command():
+def test_a_repair_not_in_the_journal_is_logged_without_undo():
+    """If a repair was refused before its journal entry was written, the log shows no `stocktake undo` command."""
     _, (line,) = heal_log.lines(heal_log.HealLogState(), (), (healed(Result.REFUSED, entry_id=None),), report_of(LEAK))
     assert (line.event, line.level) == (events.HEAL_REFUSED, logging.WARNING)
     assert not {"undo", "before", "after", "entry_id"} & line.fields.keys()
 
 
-def test_a_change_with_an_unknown_outcome_is_logged_as_an_error():
+def test_a_repair_of_unknown_outcome_is_logged_as_an_error():
     assert runs(((), (healed(Result.UNKNOWN),))) == [[(events.HEAL_UNKNOWN, logging.ERROR)]]
 
 
-def test_a_waiting_repair_is_logged_as_info_and_a_refused_repair_as_a_warning():
+def test_a_waiting_repair_is_logged_as_info():
+    """The daemon logs a repair that waits as info, with the seconds left, and a refused repair as a warning."""
     waits = replace(refusal("minimum-age"), waits=True, wait_s=115.6)
     assert runs(((waits,), ())) == [[(events.HEAL_WAITING, logging.INFO)]]
     assert runs(((replace(waits, waits=False),), ())) == [[(events.HEAL_REFUSED, logging.WARNING)]]
@@ -100,29 +104,33 @@ def test_a_waiting_repair_is_logged_as_info_and_a_refused_repair_as_a_warning():
     assert (line.fields["guard"], line.fields["wait_s"]) == ("minimum-age", 116)
 
 
-def test_a_waiting_repair_is_logged_again_only_if_the_reason_changes():
+def test_a_waiting_repair_is_logged_again_for_a_new_reason():
+    """The daemon logs once that a repair waits, and again only if a different guard holds the repair back."""
     ages = [((refusal("minimum-age", f"{left} s left"),), ()) for left in (116, 56)]
     others = [((refusal("max-percent"),), ()), ((refusal("minimum-age"),), ())]
     waiting = [(events.HEAL_WAITING, logging.INFO)]
     assert runs(*ages, *others) == [waiting, [], waiting, []]
 
 
-def test_a_waiting_repair_is_logged_again_if_its_finding_disappears_and_returns():
+def test_a_waiting_repair_is_logged_again_if_its_finding_returns():
+    """The daemon logs again that a repair waits if the repair's finding had disappeared for an audit."""
     state, first = heal_log.lines(heal_log.HealLogState(), (refusal("minimum-age"),), (), report_of(LEAK))
     state, _ = heal_log.lines(state, (), (), report_of())
     _, again = heal_log.lines(state, (refusal("minimum-age"),), (), report_of(LEAK))
     assert len(first) == len(again) == 1
 
 
-def test_a_repair_is_not_logged_as_pending_while_its_finding_cannot_be_checked():
+def test_a_repair_of_an_unknown_finding_is_not_logged():
+    """The daemon does not log that a repair waits if the last audit could not check the repair's finding."""
     unknown = seen(leak(), FindingState.UNKNOWN, "placement")
     assert runs(((refusal("sources-fresh"),), ()), findings=(unknown,)) == [[]]
 
 
-def test_a_change_skipped_because_of_stale_nova_data_is_logged_only_once():
+def test_a_repair_stopped_by_old_nova_data_is_logged_once():
+    """If nova's data are too old for a repair in two runs in a row, the daemon logs this only in the first run."""
     unproven = ((), (healed(Result.REFUSED, entry_id=None, unproven=True),))
     assert [len(lines) for lines in runs(unproven, unproven, ((), ()), unproven)] == [1, 0, 0, 1]
 
 
-def test_every_kind_of_heal_log_message_has_one_fixed_log_level():
+def test_every_heal_log_message_has_one_fixed_log_level():
     assert not [event for event in events.EVENTS if event.logger.name == "HEAL" and isinstance(event.level, Varies)]

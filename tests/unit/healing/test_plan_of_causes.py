@@ -39,7 +39,8 @@ def planned(scene: Scene, *wanted: str) -> HealPlan:
     return heal_plan(scene, asked_for(scene.findings, DAEMON_CODES, frozenset(ids(scene)[code] for code in wanted)))
 
 
-def test_a_plan_for_all_findings_repairs_the_cause_and_omits_its_symptoms(scene):
+def test_heal_plans_one_repair_for_related_findings(scene):
+    """If two findings follow from a third finding, heal plans only the repair of the third, which ends all three."""
     plan = planned(scene)
     (action,) = plan.actions
     assert (action.code, action.finding_id) == (STALE, ids(scene)[STALE])
@@ -48,40 +49,45 @@ def test_a_plan_for_all_findings_repairs_the_cause_and_omits_its_symptoms(scene)
 
 
 @pytest.mark.parametrize("code", [SEVERAL, COUNTED])
-def test_heal_repairs_the_cause_if_asked_to_repair_its_symptom(scene, code):
+def test_heal_repairs_the_finding_behind_a_symptom(scene, code):
+    """If heal is asked to repair a finding that follows from another finding, heal repairs the other finding."""
     plan = planned(scene, code)
     assert [action.code for action in plan.actions] == [STALE]
     assert plan.refusals == ()
 
 
-def test_heal_repairs_a_confirmed_cause_even_if_its_symptoms_are_unconfirmed(scene):
+def test_unconfirmed_symptoms_do_not_delay_a_repair(scene):
+    """heal repairs a confirmed finding even if the findings that follow from it are not confirmed yet."""
     later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert [action.code for action in plan.actions] == [STALE]
     assert plan.refusals == ()
 
 
-def test_heal_refuses_to_repair_a_cause_that_is_not_confirmed_yet(scene):
-    """The plan lists only the refusal of the cause, not of its symptom."""
+def test_heal_refuses_related_unconfirmed_findings_once(scene):
+    """If two findings follow from a third finding and none is confirmed, heal lists one refusal, for the third."""
     later = tuple(dataclasses.replace(s, times=0) for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert plan.actions == ()
     assert [(refusal.code, refusal.guard) for refusal in plan.refusals] == [(STALE, "confirmed")]
 
 
-def test_the_hash_of_a_repair_plan_ignores_findings_that_are_only_symptoms(scene):
+def test_the_plan_digest_ignores_symptoms(scene):
+    """The digest of a heal plan ignores findings that only follow from the repaired finding."""
     alone = dataclasses.replace(scene, findings=tuple(s for s in scene.findings if s.finding.code == STALE))
     assert planned(alone).actions[0].also_ends == ()
     assert planned(alone).digest == planned(scene).digest
 
 
-def test_the_daemon_repairs_a_symptom_if_repairs_of_its_cause_are_disabled(scene):
+def test_the_daemon_repairs_a_symptom_if_only_that_is_enabled(scene):
+    """If repairs are enabled for a symptom and not for the finding behind it, the daemon repairs the symptom."""
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({COUNTED}), frozenset()))
     assert [action.code for action in plan.actions] == [COUNTED]
     assert plan.actions[0].also_ends == ()
 
 
-def test_repairing_one_of_several_causes_does_not_end_their_common_symptom(scene):
+def test_a_symptom_of_two_findings_outlasts_one_repair(scene):
+    """If a symptom follows from two findings and heal repairs one of them, the plan does not end the symptom."""
     stale, several = (next(s for s in scene.findings if s.finding.code == code) for code in (STALE, SEVERAL))
     unplanned = dataclasses.replace(several, caused_by=(*several.caused_by, "another cause"))
     plan = heal_plan(dataclasses.replace(scene, findings=(stale, unplanned)), (stale,))
@@ -90,8 +96,8 @@ def test_repairing_one_of_several_causes_does_not_end_their_common_symptom(scene
 
 @pytest.mark.parametrize("undone", [STALE, SEVERAL, COUNTED])
 @pytest.mark.parametrize("code", [STALE, SEVERAL])
-def test_undoing_a_repair_blocks_repairs_of_related_causes_and_symptoms(scene, code, undone):
-    """Two symptoms of the same cause do not block each other."""
+def test_an_undo_stops_repairs_of_related_findings(scene, code, undone):
+    """After an undo, the agent also repairs no finding that led to the repaired finding or follows from it."""
     seen = next(s for s in scene.findings if s.finding.code == code)
     refusing = dataclasses.replace(scene, undone=Undone(findings=frozenset({ids(scene)[undone]})))
     guarded = GuardedFinding(scene=refusing, seen=seen, repair=BY_CODE[code], chosen=())
@@ -99,8 +105,8 @@ def test_undoing_a_repair_blocks_repairs_of_related_causes_and_symptoms(scene, c
     assert (GUARD.refuses(guarded) is not None) == expected
 
 
-def test_the_daemon_does_not_repair_a_consumer_again_after_an_undo(scene):
-    """An operator undid the repair of the symptom. Today only the cause is there, so no finding names the symptom."""
+def test_the_daemon_repairs_no_consumer_again_after_an_undo(scene):
+    """If an operator undid a repair of a consumer, the daemon plans no other repair of this consumer."""
     (cause,) = (dataclasses.replace(s, symptoms=()) for s in scene.findings if s.finding.code == STALE)
     undone = Undone(findings=frozenset({"the symptom"}), consumers=frozenset({cause.finding.consumer_uuid or ""}))
     plan = planned(dataclasses.replace(scene, findings=(cause,), undone=undone))

@@ -86,21 +86,23 @@ def task(**how) -> AuditTask:
 
 
 @pytest.mark.parametrize(("late_s", "waited_s"), [(0, 10), (5, 15), (15, 25)])
-def test_heal_waits_for_a_heartbeat_that_is_newer_than_the_plan(late_s, waited_s):
+def test_heal_waits_for_a_heartbeat_newer_than_its_plan(late_s, waited_s):
+    """Before it changes anything, heal waits until nova's database shows a service heartbeat newer than heal's plan."""
     asked = task(late_s=late_s)
     assert proven(asked, state()) == Proven(NOW + MARGIN)
     assert asked.parts.clock.monotonic() == waited_s
 
 
-def test_heal_waits_for_another_nova_heartbeat_if_the_first_lies_in_the_future():
-    """The clock of a service is fast and the replica lags: the code must wait for one more report."""
+def test_heal_waits_again_after_a_heartbeat_in_the_future():
+    """If a nova service with a fast clock sent a heartbeat in the future, heal waits for one more heartbeat."""
     asked = task(late_s=-20)
     assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)
     assert asked.parts.clock.monotonic() == 10
 
 
 @pytest.mark.parametrize("late_s", [35, 59, 3600])
-def test_heal_changes_nothing_if_the_database_replica_lags_too_long(late_s):
+def test_heal_changes_nothing_if_the_replica_lags_too_long(late_s):
+    """If nova's database replica lags 35 seconds or more, heal stops waiting and changes nothing."""
     asked = task(late_s=late_s)
     refused = proven(asked, state())
     assert isinstance(refused, WriteAttempt)
@@ -108,7 +110,7 @@ def test_heal_changes_nothing_if_the_database_replica_lags_too_long(late_s):
     assert asked.parts.clock.monotonic() == WAIT_S
 
 
-def test_heal_changes_nothing_if_reading_nova_state_fails():
+def test_heal_changes_nothing_if_nova_cannot_be_read():
     refused = proven(task(error=True), state())
     assert isinstance(refused, WriteAttempt)
     assert (refused.unread, refused.words) == (True, "nothing was changed: state: lost")
@@ -117,7 +119,8 @@ def test_heal_changes_nothing_if_reading_nova_state_fails():
     )
 
 
-def test_heal_checks_no_heartbeat_if_the_agent_reads_no_nova_state():
+def test_heal_checks_no_heartbeat_without_nova_data():
+    """If the agent is configured to read no nova data, heal does not wait for a heartbeat of nova."""
     asked = task(late_s=3600)
     nobody = NovaState(kind=StateKind.NONE, host="h")
     assert proven(asked, nobody) == Proven(None)
@@ -147,14 +150,16 @@ AGAIN = {
 
 
 @pytest.mark.parametrize(("now", "goes_on"), AGAIN.values(), ids=AGAIN.keys())
-def test_heal_continues_only_if_the_nova_rows_of_the_consumer_match_the_plan(now, goes_on):
+def test_heal_goes_on_only_if_nova_still_matches_the_plan(now, goes_on):
+    """heal reads nova's database again before a change, and stops if the consumer's rows are different now."""
     refused = not_as_planned(
         task(rows=now), Planned(PLANNED, {}), Proven(NOW), frozenset({uuid("i2")}), frozenset({HERE})
     )
     assert (refused is None) is goes_on
 
 
-def test_heal_keeps_a_migration_allocation_if_its_instance_row_has_changed():
+def test_heal_keeps_a_migration_allocation_after_a_change():
+    """heal does not remove a migration's allocation if nova changed the migrated instance after heal made its plan."""
     move = dataclasses.replace(MOVE, uuid=uuid("m1"), status="completed")
     rows = dataclasses.replace(PLANNED, migrations=(move,))
     planned = Planned(rows, {})
@@ -181,7 +186,8 @@ def moves(*found: Migration, late_s: int = 0) -> AllMigrations:
     ],
     ids=["the same", "a move began", "a move ended", "unreadable now", "from an older copy"],
 )
-def test_heal_refuses_if_a_migration_elsewhere_began_or_ended_since_the_plan(planned, now, result):
+def test_heal_stops_if_a_migration_elsewhere_has_changed(planned, now, result):
+    """heal changes nothing if a migration of the instance between two other hosts began or ended since heal's plan."""
     asked = task(rows=PLANNED, moves=now)
     refused = not_as_planned(asked, Planned(PLANNED, {HERE: planned}), Proven(NOW), frozenset(), frozenset({HERE}))
     assert refused is None if result is None else refused is not None and result in refused.words

@@ -30,7 +30,11 @@ JSON = st.recursive(
 
 
 @given(sets=st.lists(st.tuples(SETS, SETS), min_size=1, max_size=4), where=st.sampled_from([None, "on cmp1", "gone"]))
-def test_a_reshape_that_was_written_to_the_journal_is_read_back_unchanged(sets, where):
+def test_a_reshape_is_read_back_unchanged_from_the_journal(sets, where):
+    """A reshape moves resources between providers.
+
+    The agent reads the same amounts back that it wrote to its journal.
+    """
     providers = tuple(
         ProviderChange(uuid=facts.uuid(n), name=f"n{n}", parent_uuid=facts.uuid(0) if n else None, before=b, after=a)
         for n, (b, a) in enumerate(sets)
@@ -48,6 +52,7 @@ def test_a_reshape_that_was_written_to_the_journal_is_read_back_unchanged(sets, 
 
 
 @given(before=JSON, after=JSON)
-def test_an_invalid_journal_entry_of_a_reshape_lists_no_changes_to_undo(before, after):
+def test_an_invalid_reshape_entry_has_no_changes_to_undo(before, after):
+    """If the journal entry of a reshape of providers is invalid, the agent finds no changes in it to undo."""
     told = reshape_from(before, after)
     assert told is None or (told.providers, told.consumers) == ((), ())
