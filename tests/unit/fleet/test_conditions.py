@@ -23,8 +23,8 @@ from tests.rigs.fleet_hosts import broken, cell, clean, expected, seen, view
         ("an outcome of a newer agent", {}, Condition.UNRATED),
     ],
 )
-def test_the_outcome_and_worst_finding_rate_a_host(outcome, severities, condition):
-    """`stocktake watch` rates a host by its audit's outcome and by its worst finding; the worse of them counts."""
+def test_the_outcome_and_worst_finding_decide_the_condition(outcome, severities, condition):
+    """The condition of a host follows from its audit's outcome and its worst finding; the worse of them counts."""
     assert told_condition(outcome, tuple(severities.items()), ()) is condition
 
 
@@ -63,7 +63,7 @@ def test_a_host_that_never_sent_a_message_ranks_worst():
     ],
 )
 def test_fail_on_checks_the_last_message_of_each_host(document, age_s, words):
-    """`stocktake watch --fail-on` finds errors, lost sources and silence from a host's last message and its age."""
+    """`stocktake watch --fail-on` checks the content and the age of each host's last message."""
     held = holding(view(cell(seen(document, age_s))).rows)
     assert held == words
     assert held <= set(FAIL_ON)

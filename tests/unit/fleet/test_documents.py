@@ -59,7 +59,7 @@ def test_the_host_json_has_the_values_of_the_last_message():
     }  # fmt: skip
 
 
-def test_the_host_json_has_nulls_without_a_message():
+def test_an_unseen_host_has_nulls_in_the_json():
     """A host that never sent a message has the same JSON keys as other hosts, and null for every message value."""
     document = host_document(C, AT)
     assert document.keys() == host_document(B, AT).keys()

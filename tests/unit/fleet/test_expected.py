@@ -24,7 +24,7 @@ def test_an_expected_host_may_have_a_group():
         ("x" * 256, "line 1 must be one host name, or a host name and a group"),
     ],
 )
-def test_an_invalid_line_is_rejected_with_its_number(text, problem):
+def test_an_invalid_line_of_expected_hosts_is_rejected(text, problem):
     """`stocktake watch` rejects a file of expected hosts with an invalid line, and the error shows the line number."""
     with pytest.raises(SourceInconsistent, match=problem):
         hosts_from_text(text)

@@ -22,7 +22,7 @@ def test_the_title_shows_the_number_of_unexpected_hosts():
 
 
 @pytest.mark.parametrize(("hosts", "words"), [((), "0 hosts"), (("a",), "1 host"), (("a", "b"), "2 hosts")])
-def test_the_title_counts_all_hosts_without_a_host_list(hosts, words):
+def test_without_a_host_list_the_title_counts_all_hosts(hosts, words):
     """Without a list of expected hosts, the title of `stocktake watch` shows the number of all hosts seen."""
     assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
 
@@ -60,11 +60,12 @@ def test_the_fleet_totals_show_leaks_and_postponed_writes():
     )
 
 
-def test_the_totals_of_a_clean_fleet_say_leaked_nothing():
+def test_the_totals_of_a_clean_fleet_show_no_leak():
+    """The totals of `stocktake watch` show "leaked nothing" if no host has a leak."""
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_the_fleet_view_lists_what_it_could_not_read():
+def test_the_fleet_view_lists_its_problems():
     """`stocktake watch` lists unreachable brokers, an unread host list, unreadable messages and omitted hosts."""
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
@@ -78,6 +79,6 @@ def test_the_fleet_view_lists_what_it_could_not_read():
     )
 
 
-def test_no_problem_is_listed_if_every_host_was_read():
+def test_no_problem_is_listed_if_everything_was_read():
     """`stocktake watch` prints no problem line if the broker, the host list and all messages could be read."""
     assert problems(view(cell(seen(clean()), expected=expected("compute-1")))) == ()

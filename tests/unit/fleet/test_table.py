@@ -109,7 +109,7 @@ def test_the_table_explains_the_last_audit_of_a_host(changes, text):
 
 
 def test_a_minimum_duration_is_shown_with_a_greater_than_sign():
-    """The table shows `>30s` for a host that was already in this state in its first message, 30 seconds ago."""
+    """The table shows `>30s` if a host's audit had already crashed in its first message, 30 seconds ago."""
     assert cells(clean(outcome="crashed", findings=None), 30).for_s == ">30s"
 
 

@@ -14,7 +14,7 @@ def conditions(of) -> dict[str, Condition]:
     return {row.host: row.condition for row in of.rows}
 
 
-def test_an_expected_host_without_a_message_is_never_seen():
+def test_an_expected_host_without_a_message_is_marked_never():
     """If an expected host has not sent a message in time, `stocktake watch` gives it the condition "never"."""
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
@@ -32,8 +32,8 @@ def test_an_expected_host_is_awaited_for_three_intervals(began_s, interval_s, co
     assert conditions(view(young))["b"] is condition
 
 
-def test_a_host_is_never_seen_if_the_wait_is_over():
-    """When `stocktake watch` ends its wait for messages, an expected host without one counts as never seen at once."""
+def test_an_awaited_host_becomes_never_when_the_wait_ends():
+    """When `stocktake watch` ends its wait for messages, an expected host without one gets the condition "never"."""
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
@@ -51,8 +51,8 @@ def test_the_age_of_a_finding_grows_after_the_message():
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_the_age_since_the_first_message_is_a_minimum():
-    """If a host's audits already crashed in its first message, `stocktake watch` knows only a minimum duration."""
+def test_the_age_of_an_outcome_may_be_a_minimum():
+    """If a host's audit had already crashed in its first message, `stocktake watch` knows only a minimum duration."""
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
     assert (row.for_s, row.for_at_least) == (90, True)

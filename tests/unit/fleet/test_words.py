@@ -28,7 +28,7 @@ def test_a_duration_is_rounded_down_to_one_unit(seconds, text):
 
 @pytest.mark.parametrize(("hours", "text"), [(0, "03:11"), (17, "10:11"), (18, "11-21 09:11"), (48, "11-20 03:11")])
 def test_a_time_18_hours_ago_is_shown_with_its_date(hours, text):
-    """`stocktake watch` shows a time of the last 17 hours as 10:11, and a time 18 or more hours ago with its date."""
+    """`stocktake watch` shows a recent time as 10:11, and adds the date to a time that is 18 or more hours ago."""
     assert clock(AT - datetime.timedelta(hours=hours), AT) == text
 
 

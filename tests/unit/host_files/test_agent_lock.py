@@ -31,11 +31,8 @@ def holder(tmp_path):
     process.wait()
 
 
-def test_a_second_daemon_learns_who_has_the_lock(holder, tmp_path):
-    """Only one daemon per host can have the lock.
-
-    A second process learns the holder's pid and since when it holds the lock.
-    """
+def test_a_second_process_learns_who_has_the_lock(holder, tmp_path):
+    """Only one daemon per host can have the lock. A second process learns the holder's pid and start time."""
     lock = AgentLock(str(tmp_path))
     assert lock.take("later") == lock.holder() == Holder(holder.pid, SINCE)
     assert str(lock.holder()) == f"pid {holder.pid} since {SINCE}"
@@ -52,7 +49,7 @@ def test_the_lock_is_free_after_its_holder_was_killed(holder, tmp_path):
     lock.release()
 
 
-def test_a_left_lock_file_alone_locks_nothing(tmp_path):
+def test_a_leftover_lock_file_locks_nothing(tmp_path):
     """If a daemon has ended and left its lock file, no process counts as the holder, even if the file's pid exists."""
     (tmp_path / "agent.lock").write_text(f"{os.getppid()} {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() is None
@@ -66,7 +63,7 @@ def test_a_start_time_of_another_process_is_ignored(holder, tmp_path):
 
 
 def test_wake_sends_sigusr1_to_the_holder_of_the_lock(holder, tmp_path):
-    """A process that wants an audit sends SIGUSR1 to the daemon, which it finds as the holder of the host's lock."""
+    """To ask for an audit, a process sends SIGUSR1 to the daemon that holds the host's lock."""
     assert wake(str(tmp_path)) == Holder(holder.pid, SINCE)
     assert holder.stdout.readline() == "woken\n"
 
@@ -83,7 +80,7 @@ def test_the_first_process_creates_the_run_directory(tmp_path):
     lock.release()
 
 
-def test_an_impossible_lock_file_raises_an_error(tmp_path):
+def test_a_lock_file_that_cannot_be_created_raises_an_error(tmp_path):
     """If agent.lock cannot be created, the error shows its path and says that the file cannot be locked."""
     (tmp_path / "file").write_text("")
     with pytest.raises(SourceUnavailable, match=r"file/agent\.lock cannot be locked: "):
