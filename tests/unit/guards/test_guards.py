@@ -359,11 +359,8 @@ def test_a_guard_refuses_a_write_outside_this_host(change):
     assert refused_by(with_write(case, **change)) == ["own-part"]
 
 
-def test_two_guards_refuse_repairs_without_nova_data():
-    """If nova's data could not be read, both the finding's facts and the host's identity are unknown.
-
-    Two guards refuse.
-    """
+def test_two_guards_refuse_a_repair_without_nova_data():
+    """If nova's data could not be read, the guards "sources-fresh" and "identity" refuse a repair."""
     assert set(refused_by(lost(right(), STATE))) == {"sources-fresh", "identity"}
 
 
@@ -380,6 +377,7 @@ def test_heal_skips_a_consumer_that_may_have_changed(written, refuses):
 
 
 def test_every_guard_has_a_test_of_a_refused_repair():
+    """A guard is a rule that stops a repair. The tests of this file let each guard refuse a repair."""
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
@@ -400,7 +398,7 @@ def test_the_plan_asks_the_minimum_age_guard(monkeypatch):
 
 @pytest.mark.parametrize(("count", "percent", "most"), [(1, 5.0, 1), (19, 5.0, 1), (40, 5.0, 2), (7, 0.0, 1)])
 def test_heal_may_change_one_consumer_at_any_percent_limit(count, percent, most):
-    """With [heal] max_percent at 0 or on a nearly empty host, one run of heal may still change one consumer."""
+    """A run of heal may always change one consumer, even if [heal] max_percent permits less than one."""
     case = with_settings(many(count, right()), heal=HealSettings(max_percent=percent, max_consumers=100))
     guard: Guard = GUARDS["max-percent"]
     others = [f"o{number}" for number in range(most)]

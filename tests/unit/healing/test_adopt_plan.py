@@ -171,11 +171,13 @@ def test_adopt_is_refused_outside_role_owner(given, role):
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 def test_adopt_is_refused_if_nova_could_not_be_read(given):
+    """`stocktake adopt` gives a renamed or reinstalled host its provider back only if nova could be read."""
     assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 def test_adopt_is_refused_while_nova_compute_runs_here(given):
+    """`stocktake adopt` gives a renamed or reinstalled host its provider back only if no nova-compute runs there."""
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 
@@ -212,7 +214,7 @@ def test_adopt_keeps_a_new_provider_that_has_allocations(held):
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
-def test_adopt_is_refused_if_a_stranger_has_the_node_name():
+def test_adopt_is_refused_if_an_unrelated_provider_has_the_name():
     """`stocktake adopt` is refused if a provider that is no compute node has the name of this host's node."""
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]

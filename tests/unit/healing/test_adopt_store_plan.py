@@ -36,7 +36,7 @@ def test_adopt_plans_no_step_for_an_unchanged_disk_store():
     assert "nothing to adopt" in plan.notes[0]
 
 
-def test_adopt_refuses_a_store_in_ceph_or_not_read():
+def test_adopt_is_refused_for_disks_in_ceph_or_not_read():
     """`stocktake adopt --store` is refused if the guest disks are in Ceph or their file system was not read."""
     unread = dataclasses.replace(snapshot(lost=("filesystem",)), store=mark(300))
     assert "was not read" in store_adoption(unread, settings(), FILE).refusals[0].why

@@ -57,7 +57,7 @@ def test_heal_repairs_the_finding_behind_a_symptom(scene, code):
 
 
 def test_unconfirmed_symptoms_do_not_delay_a_repair(scene):
-    """heal repairs a confirmed finding even if the findings that follow from it are not confirmed yet."""
+    """The agent repairs a confirmed finding even if the findings that follow from it are not confirmed yet."""
     later = tuple(dataclasses.replace(s, times=0) if s.caused_by else s for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert [action.code for action in plan.actions] == [STALE]
@@ -79,15 +79,18 @@ def test_the_plan_digest_ignores_symptoms(scene):
     assert planned(alone).digest == planned(scene).digest
 
 
-def test_the_daemon_repairs_a_symptom_if_only_that_is_enabled(scene):
-    """If repairs are enabled for a symptom and not for the finding behind it, the daemon repairs the symptom."""
+def test_the_daemon_repairs_a_symptom_if_only_it_is_enabled(scene):
+    """A symptom is a finding that follows from another one.
+
+    The daemon may repair it alone if only its repair is enabled.
+    """
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({COUNTED}), frozenset()))
     assert [action.code for action in plan.actions] == [COUNTED]
     assert plan.actions[0].also_ends == ()
 
 
 def test_a_symptom_of_two_findings_outlasts_one_repair(scene):
-    """If a symptom follows from two findings and heal repairs one of them, the plan does not end the symptom."""
+    """If a finding follows from two others, the repair of one of them does not end this finding."""
     stale, several = (next(s for s in scene.findings if s.finding.code == code) for code in (STALE, SEVERAL))
     unplanned = dataclasses.replace(several, caused_by=(*several.caused_by, "another cause"))
     plan = heal_plan(dataclasses.replace(scene, findings=(stale, unplanned)), (stale,))
