@@ -169,8 +169,8 @@ def test_s147_traits_unknown_to_placement_are_left_out(rest, writer):
     ]
 
 
-def test_a_deleted_custom_trait_raises_a_conflict(rest, writer):
-    """The agent writes a deleted custom trait together with a standard trait that Placement does not know."""
+def test_an_unknown_trait_does_not_hide_a_deleted_one(rest, writer):
+    """The agent writes a deleted custom trait and a trait unknown to Placement. It still raises a conflict."""
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)
@@ -289,10 +289,7 @@ def test_a_child_is_created_although_parent_traits_are_refused(rest, writer):
 
 
 def test_a_generation_conflict_lists_earlier_refused_writes(rest, writer):
-    """Placement refuses the plan's first write, and the second meets a generation conflict.
-
-    The error lists the first.
-    """
+    """Placement refuses the agent's first write. The second meets a conflict, and its error lists the refused one."""
     child, root = new_uuid(), rest.make_provider()
     rest.make_provider(name=f"host-{child}")
     rest.set_inventories(root, {"VCPU": {"total": 1}})
@@ -325,7 +322,7 @@ def test_the_writer_returns_the_number_of_its_requests(rest, writer):
 
 
 def test_a_change_between_two_writes_raises_a_conflict(rest, tmp_path):
-    """Another client changes the provider between two writes of the agent, which then overwrites nothing."""
+    """Another client changes the provider after the agent's first write, so the agent's second write fails."""
     uuid = rest.make_provider()
     foreign = Meanwhile(lambda: rest.set_traits(uuid, "HW_CPU_X86_SSE"))
     writer = scripted(rest, tmp_path, on_write(2, foreign))
