@@ -188,7 +188,7 @@ def test_each_field_of_a_compute_node_record_can_be_saved(empty, client, writer,
 
 
 def test_fields_that_nova_cannot_save_cause_no_call(empty, writer):
-    """The agent asks nova-conductor for nothing if only the uuid and an unset ratio of a compute node changed."""
+    """The agent sends nothing to nova-conductor if a compute node differs only in its uuid and an unset ratio."""
     # nova would refuse a save: the row does not exist.
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
@@ -230,7 +230,7 @@ def test_a_second_record_with_the_same_host_and_name_is_refused(empty, writer):
 
 
 def test_a_deleted_record_cannot_be_saved_or_deleted_again(empty, client, writer):
-    """After the agent deleted a compute node record, nova refuses with ComputeHostNotFound to save or delete it."""
+    """Nova answers ComputeHostNotFound if the agent saves or deletes a compute node record after its deletion."""
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     apply(writer, DeleteComputeNode(record=stored))

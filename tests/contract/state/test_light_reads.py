@@ -192,7 +192,7 @@ def test_a_quick_conductor_read_makes_four_calls(filled, client, conductor):
 
 @pytest.mark.parametrize(("age_s", "asks"), [(5, False), (40, True), (-30, True)], ids=["recent", "old", "ahead"])
 def test_an_old_heartbeat_makes_a_quick_read_list_conductors(filled, client, conductor, age_s, asks):
-    """The heartbeat of nova-compute is old or in the future, so the agent also asks for those of conductors."""
+    """If nova-compute's heartbeat is old or in the future, the agent also reads the heartbeats of conductors."""
     last = full(conductor)
     with filled.engine.begin() as connection:
         report_of_compute(connection, age_s)

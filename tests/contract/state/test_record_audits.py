@@ -184,7 +184,7 @@ def test_an_audit_corrects_only_wrong_compute_node_columns(world):
 
 
 def test_s60_an_audit_restores_a_deleted_compute_node(world):
-    """Nova's database has this host's compute node row marked as deleted, and the agent undeletes the row."""
+    """The row of this host's compute node is marked as deleted in nova's database. The agent undeletes the row."""
     world.once()
     world.change(world.root, deleted=7, deleted_at=LONG_AGO)
     assert kinds(world.once()) == ["create-compute-node"]
