@@ -46,8 +46,8 @@ def _logged_audits(agent):
     return {record["extra"]["audit_id"] for record in agent.records("audit done")}
 
 
-def test_a_once_run_keeps_a_running_daemons_report(agent):
-    """`stocktake-agent --once` replaces report.json only if no daemon is running on the host."""
+def test_a_single_audit_keeps_the_report_of_a_running_daemon(agent):
+    """While a daemon runs on the host, `stocktake-agent --once` does not replace report.json."""
     path = agent.folder / "run" / "report.json"
     once = agent.once()
     assert once.returncode == 2, once.stderr

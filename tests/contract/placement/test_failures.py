@@ -565,11 +565,8 @@ def test_a_read_is_repeated_after_retry_after(gate, one):
     assert result.not_before is None
 
 
-def test_an_audit_limits_its_retry_after_waits(gate, one, monkeypatch):
-    """Placement asks for a wait of one second again and again.
-
-    The audit gives up once all waits together are too long.
-    """
+def test_an_audit_limits_how_long_it_waits_for_placement(gate, one, monkeypatch):
+    """Placement keeps sending "Retry-After: 1"; the audit gives up once its waits together are too long."""
     monkeypatch.setattr(retry_after, "WAIT_BUDGET_S", 1.5)
     refused: set[str] = set()
 

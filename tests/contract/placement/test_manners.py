@@ -166,10 +166,10 @@ def test_failed_keystone_requests_cause_no_pause(gate, waits):
     assert waits.seconds == []
 
 
-def test_passed_time_shortens_the_pause(gate, paced, waits):
-    """After a slow answer of Placement a pause is due.
+def test_time_without_requests_counts_as_part_of_the_pause(gate, paced, waits):
+    """After a slow answer, the client pauses before its next request.
 
-    The client subtracts the time that passed before its next read.
+    Time that has already passed is not waited again.
     """
     client = paced(gate.url)
     look(client)

@@ -86,8 +86,8 @@ def test_a_sharing_provider_is_found_by_a_childs_aggregate(rest, reader):
     assert held_of(reader.view(looking_at(root, shared_reads=500))) == {(nfs, ours, 2)}
 
 
-def test_a_sharing_provider_takes_two_more_requests(rest, reader, root, nfs):
-    """With shared_reads, the agent asks Placement for the sharing providers and for the allocations on them."""
+def test_reading_a_sharing_provider_costs_two_requests(rest, reader, root, nfs):
+    """With shared_reads, the agent sends one request for the sharing providers and one for the allocations on them."""
     reader.view(looking_at(root))
     with rest.watched() as seen:
         view = reader.view(looking_at(root))

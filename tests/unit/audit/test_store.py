@@ -55,7 +55,8 @@ def test_an_audit_of_grown_storage_keeps_a_new_confirmation(tmp_path):
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 
-def test_an_audit_saves_the_new_size_of_grown_disk_storage(tmp_path):
+def test_an_audit_saves_the_size_of_a_grown_file_system(tmp_path):
+    """If the file system below instances_path has grown, the agent saves its new size in store.json."""
     StoreFile(str(tmp_path)).put(StoreRecord(mark=OLD))
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory())

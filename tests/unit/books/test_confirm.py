@@ -280,6 +280,6 @@ def test_a_sighting_10_to_180_s_ago_confirms_a_finding():
     ],
 )
 def test_a_finding_without_text_stays_until_it_is_checked(code, rests_on, checks, because):
-    """An old history file has a finding without its text; an audit must check the finding before it ends."""
+    """An old history file has a finding without its text. The finding ends only after an audit has checked it."""
     without_text = dataclasses.replace(PLAIN, code=code, rests_on=frozenset(rests_on), saved_id="5f0f")
     assert checks.missing(without_text) == because

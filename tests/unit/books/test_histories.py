@@ -35,8 +35,8 @@ def test_a_merge_ignores_the_count_for_other_evidence():
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
-def test_a_finding_that_could_not_be_checked_has_the_count_0():
-    """The later of two audits could not check a confirmed finding; it stays confirmed, but its count is 0."""
+def test_a_merge_keeps_an_unchecked_finding_confirmed():
+    """The later of two merged histories could not check a confirmed finding. It stays confirmed, seen in 0 audits."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
