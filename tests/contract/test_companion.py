@@ -231,7 +231,10 @@ def test_the_agent_retries_if_its_allocation_was_just_written(placement, host, d
 
 
 def test_an_audit_reads_placement_again_after_a_conflict(placement, host):
-    """Somebody deleted the agent's allocation, so the agent's own write of it meets a conflict."""
+    """The agent's write meets a conflict, because another client deleted the agent's allocation.
+
+    The audit then reads Placement again and ends without an error.
+    """
     guests(host, ghost=(2, 512))
     # With a short cycle the fourth audit may be the host's turn to read the allocations anyway.
     host.configure({"placement": {"full_read_every": 1000}})
@@ -321,8 +324,8 @@ def test_a_companion_writes_nothing_below_microversion_1_38(placement, host, doo
     assert all("1.38" in f["actual"] for f in found.values())
 
 
-def test_a_companion_does_not_create_a_missing_provider(placement, host, door):
-    """An agent beside nova-compute waits until nova-compute has created the host's provider in Placement."""
+def test_the_agent_leaves_provider_creation_to_nova_compute(placement, host, door):
+    """An agent that runs beside nova-compute does not create the host's provider in Placement."""
     placement.delete_provider(host.provider_uuid)
     guests(host, ghost=(2, 512))
     host.agent("--once")
@@ -412,11 +415,8 @@ def test_a_takeover_waits_while_the_nova_database_is_down(placement, host, door)
 
 
 @pytest.mark.root
-def test_a_companion_allocates_disk_for_a_hand_made_volume(placement, host, door, tmp_path):
-    """An agent beside nova-compute allocates DISK_GB for an LVM volume that an operator made by hand.
-
-    The agent removes the allocation after the volume is gone.
-    """
+def test_the_agent_allocates_disk_for_a_hand_made_volume(placement, host, door, tmp_path):
+    """An agent that runs beside nova-compute allocates DISK_GB for an LVM volume that an operator made."""
     rig = make_group(tmp_path, f"vg{host.provider_uuid[:8]}", 6 * GIB)
     try:
         options = {"libvirt": {"images_type": "lvm", "images_volume_group": rig.name}}

@@ -187,7 +187,7 @@ def test_s153_audits_are_partial_while_placement_is_down(placement, host):
 
 
 def test_an_observer_does_not_report_writes_of_other_clients(placement, host):
-    """An agent in role observer only reads, so another client may change the inventory many times."""
+    """Another client changes the inventory three times. An agent in role observer only reads and reports nothing."""
     loaded = load([str(host.config_file)])
     owner, request = settings_from(loaded), AuditRequest(reasons=("test",))
     observer = dataclasses.replace(owner, role=Role.OBSERVER)

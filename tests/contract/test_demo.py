@@ -122,7 +122,7 @@ def test_demo_story_5_shows_negative_free_amounts(document):
 
 
 def test_the_demo_says_that_its_agents_replace_nova_compute(document):
-    """`stocktake demo` says that both agents have role owner, so they run in nova-compute's place."""
+    """`stocktake demo` runs two agents, and says that they run in nova-compute's place."""
     (said,) = [line for line in document["simulated"] if line.startswith("nova-compute: ")]
     assert "both agents have role owner" in said
     assert "Beside a running nova-compute the role is companion" in said

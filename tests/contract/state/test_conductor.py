@@ -86,8 +86,8 @@ def test_conductor_and_sql_return_equal_data_for_any_node_uuid(filled, source, n
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_conductor_and_sql_are_equal_without_consumer_uuids(filled, source):
-    """The agent asks for no consumer of Placement. nova-conductor and the database return equal data."""
+def test_conductor_and_sql_return_equal_data_without_consumers(filled, source):
+    """The agent looks up no consumers, and reads equal data through nova-conductor and from nova's database."""
     assert same(read(source), by_sql(filled))
 
 

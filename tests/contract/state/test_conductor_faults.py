@@ -191,8 +191,8 @@ def test_the_error_mentions_a_missing_virtual_host(filled):
     assert "virtual host" in error.message
 
 
-def test_the_agent_alone_may_set_amqp_durable_queues(filled):
-    """The agent can read from nova-conductor even though only the agent sets amqp_durable_queues."""
+def test_the_agent_reads_with_amqp_durable_queues_set(filled):
+    """The agent can read from nova-conductor even if amqp_durable_queues is set for the agent and not for nova."""
     with state_of(filled.bus(rabbit=(("amqp_durable_queues", True),))) as source:
         assert read(source, 30).service is not None
 

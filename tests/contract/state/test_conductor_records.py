@@ -106,7 +106,7 @@ def rows(empty, **where):
 
 
 def test_a_written_compute_node_record_is_read_back_unchanged(empty, client, writer):
-    """The agent creates a compute node record through nova-conductor and reads the same values from it."""
+    """The agent creates a compute node record through nova-conductor and reads back the same values."""
     apply(writer, CreateComputeNode(record=RECORD))
     [read] = records(client)
 
@@ -208,7 +208,7 @@ def test_s60_a_created_compute_node_undeletes_its_old_row(empty, client, writer)
 
 
 def test_a_record_that_moved_to_another_host_is_not_deleted(empty, client, writer):
-    """A compute node record got another host after the agent had read it, so the agent does not delete it."""
+    """A compute node record moved to another host after the agent had read it. The agent does not delete it."""
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     with empty.engine.begin() as connection:

@@ -216,8 +216,8 @@ def test_heal_deletes_nothing_if_the_replica_lags_15_minutes(world):
     assert world.held(uuid) == HELD
 
 
-def test_heal_waits_until_the_database_replica_caught_up(world):
-    """The replica lags a few seconds. Heal waits, sees that the instance changed, and keeps its allocation."""
+def test_a_repair_waits_for_a_late_database_replica(world):
+    """The agent reads a late replica of nova's database. Before it repairs an allocation, it waits for newer data."""
     uuid = world.shelved()
     with daemon(world, clock=clock_with(world.servers.applies)) as audits:
         audits.audit()

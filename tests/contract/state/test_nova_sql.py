@@ -176,7 +176,7 @@ def test_an_instance_without_an_extra_row_is_unreadable(filled, source):
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
 def test_an_instance_without_an_image_boots_from_a_volume(filled, source, image_ref, volume):
-    """Nova has no block device row for the instance, so the agent looks whether the instance has an image."""
+    """Without a block device row in nova, an instance without an image counts as booted from a volume."""
     with filled.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)
@@ -243,7 +243,7 @@ def test_the_error_shows_a_column_dropped_between_two_reads(filled, source):
 
 
 def test_the_error_shows_a_missing_table(filled, source):
-    """Nova's database lacks the table services. The agent's read succeeds after the table is back."""
+    """Nova's database lacks the table services, and the agent's error contains the table's name."""
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE services RENAME TO services_away")
 

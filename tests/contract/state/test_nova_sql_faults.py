@@ -130,11 +130,8 @@ def test_a_first_read_of_a_frozen_database_fails_in_time(server, source_of):
     assert read(source).service == world().expected.service
 
 
-def test_a_read_fails_in_time_if_the_database_froze_before(server, source):
-    """The agent has an open connection to nova's database, which freezes.
-
-    A read succeeds after the database resumes.
-    """
+def test_a_second_read_of_a_frozen_database_fails_in_time(server, source):
+    """Nova's database freezes after the agent's first read. A read succeeds after the database resumes."""
     read(source)
     with server.paused():
         refusal(source)

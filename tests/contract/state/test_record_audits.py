@@ -231,7 +231,7 @@ def test_s68_the_second_audit_deletes_an_orphaned_node(world):
 
 
 def test_an_audit_changes_no_compute_node_while_data_is_stale(world):
-    """The agent reads nova's data 90 s late, and neither corrects nor deletes a compute node row."""
+    """If the nova data that the agent reads is 90 s old, it neither corrects nor deletes a compute node row."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -274,7 +274,7 @@ def test_s158_an_orphaned_provider_with_allocations_is_kept(world):
 
 
 def test_s69_a_provider_of_another_host_is_kept(world):
-    """Nova's compute node row for an old provider moved to another host. The agent keeps row and provider."""
+    """An old compute node row in nova now belongs to another host. The agent keeps the row and its provider."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)

@@ -13,8 +13,8 @@ def told(condition):
     return dict(sections(condition, NOW))
 
 
-def test_the_sigusr2_report_exists_before_the_first_audit():
-    """If the signal SIGUSR2 comes before the first audit, the daemon reports no audit, sources or findings."""
+def test_a_sigusr2_report_before_the_first_audit_shows_none():
+    """If SIGUSR2 comes before the first audit, the daemon reports "none" as its last audit."""
     found = told(Condition(waiting=("start-up",), report=None))
     assert found["Audit queue"] == "start-up"
     assert [found[name] for name in ("Last audit", "Sources", "Live findings")] == ["none"] * 3

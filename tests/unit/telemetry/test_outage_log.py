@@ -98,7 +98,7 @@ def test_a_lost_source_is_logged_with_the_time_of_its_loss(day):
 
 
 def test_the_log_says_how_long_a_source_was_unreadable(day):
-    """When Placement can be read again, the agent logs for how many seconds and audits it was lost."""
+    """When Placement can be read again, the agent logs for how many seconds and audits it was unreadable."""
     for _ in range(3):
         day.audit(report_of(*UNKNOWN, lost="placement", error="no answer"))
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK) == {
@@ -143,8 +143,8 @@ def test_unknown_findings_are_logged_once_per_outage(day):
     }  # fmt: skip
 
 
-def test_after_an_outage_the_log_counts_the_ended_findings(day):
-    """After an outage of Placement, the agent logs once how many findings still exist and how many are gone."""
+def test_findings_are_counted_once_after_an_outage(day):
+    """After an outage of Placement, the agent logs once how many findings remain and how many are gone."""
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(*LEAKS[:2]))
     assert fields(logged, events.FINDINGS_KNOWN_AGAIN) == {"source": "placement", "count": 2, "gone": 1}

@@ -48,7 +48,7 @@ def test_a_virtual_function_refers_to_its_physical_function():
 
 
 def test_a_writable_card_serial_is_ignored():
-    """The agent ignores a PCI card's serial number if libvirt reports the card's vital product data as writable."""
+    """The agent does not read a PCI card's serial number if libvirt reports that the number can be changed."""
     assert parse_node_device(PF.replace("access='readonly'", "access='readwrite'")).pci.card_serial is None
 
 

@@ -84,7 +84,7 @@ def test_the_vf_number_is_unknown_if_the_pf_has_no_interface():
 
 
 def test_a_vf_of_an_unlisted_pf_keeps_its_parent_address():
-    """A virtual function (VF) keeps its parent's PCI address if libvirt lists no such physical function (PF)."""
+    """libvirt lists a virtual function (VF) and not its physical function (PF). The VF keeps its parent's address."""
     device = found("pci_0000_81_00_2", without("pci_0000_81_00_0"))
     assert (device.kind, device.parent_address, device.card_serial) == (PciKind.VF, "0000:81:00.0", None)
 

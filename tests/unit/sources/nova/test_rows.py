@@ -301,7 +301,7 @@ def test_the_error_for_an_invalid_flavor_shows_the_field(primitive, named):
     ],
 )
 def test_a_broken_instance_row_affects_only_its_instance(changes):
-    """If one instance's row in nova's database is broken, the agent still reads the other instance."""
+    """One of two instance rows in nova's database is broken. The agent still reads the other instance."""
     groups = {"instances": (instance_row(**changes), instance_row(uuid=TWO, id=2))}
     broken, whole = state(**groups).instances
 
@@ -323,10 +323,7 @@ def test_an_instance_row_without_a_uuid_is_unreadable():
 
 
 def test_a_deleted_row_in_the_table_instance_extra_is_ignored():
-    """Nova's table may contain a deleted row beside the current row of an instance.
-
-    The agent reads the current flavor.
-    """
+    """An instance has a deleted and a current row in nova's table instance_extra. The agent reads the current row."""
     stale = instance_row(extra_id=9, extra_deleted=9, flavor=flavor_text(changed(vcpus=64)))
 
     assert one_instance(instances=(stale, instance_row())).flavor == SMALL_FLAVOR
@@ -345,8 +342,8 @@ def test_a_migration_context_of_version_1_0_has_no_migration_id():
     assert context_from_document(json.dumps(old), "here") == MigrationContext(migration_id=None)
 
 
-def test_the_compute_id_of_an_instance_is_read():
-    """The agent reads compute_id, os_type, power_state and created_at of an instance from nova's database."""
+def test_plain_columns_of_an_instance_row_are_read():
+    """The agent reads the columns compute_id, os_type, power_state and created_at of an instance's row in nova."""
     instance = one_instance()
 
     assert (instance.compute_id, instance.os_type, instance.power_state) == (1, "linux", 1)
@@ -481,7 +478,7 @@ def test_a_deleted_instance_keeps_its_boot_disk():
     ],
 )
 def test_a_missing_migration_type_follows_from_the_flavors(migration_type, old, new, kind):
-    """A migration row without a type is a resize if old and new flavor differ, and a migration if they do not."""
+    """The agent reads a migration without a type as a resize if the old and the new flavor differ."""
     row = migration_row(migration_type=migration_type, old_instance_type_id=old, new_instance_type_id=new)
 
     assert migration_from_row(row).kind == kind
@@ -618,7 +615,7 @@ def test_the_error_for_broken_json_says_where_it_was(text):
     bent_document(FULL_CONTEXT).map(json.dumps),
 )
 def test_damaged_json_affects_only_its_instance(flavor, topology, context):
-    """Random damage to one instance's flavor, NUMA topology or migration context leaves the other instance readable."""
+    """The JSON of one of two instances is damaged at random. The agent still reads the other instance."""
     bent_one = instance_row(flavor=flavor, numa_topology=topology, migration_context=context)
     result = state(instances=(bent_one, instance_row(uuid=TWO, id=2)), pci_devices=(pci_row(),))
     spoiled, whole = result.instances

@@ -52,8 +52,8 @@ def test_libvirt_answers_come_in_the_order_of_the_queries():
     assert answers_of(document, (Q35, PC), "kvm") == (ANSWERS[1], ANSWERS[0])
 
 
-def test_unanswered_libvirt_queries_are_left_out():
-    """The agent asks two libvirt queries through the probe and gets only the one answer that the probe has."""
+def test_libvirt_queries_without_an_answer_are_left_out():
+    """The probe answers one of the agent's two libvirt queries, and the agent gets only this answer."""
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 

@@ -208,7 +208,7 @@ def test_a_late_measurement_serves_the_next_read(source, place, monkeypatch):
 
 
 def test_the_age_of_a_measurement_begins_at_its_end(source, clock, monkeypatch):
-    """The agent returns a very slow measurement of disks once more, because its age begins at its end."""
+    """The agent counts the age of measured disk sizes from the end of the measurement, not from its start."""
     gate, begun = slow_walk(monkeypatch)
     gate.set()
     real = image_meter.measure
@@ -314,8 +314,8 @@ def test_a_symlink_to_a_disk_has_the_size_of_the_disk(source, place):
 
 
 @pytest.mark.parametrize("number", [errno.ENOENT, errno.ESTALE, errno.EACCES, errno.EIO, errno.ENAMETOOLONG])
-def test_s89_an_error_on_one_disk_spares_the_other_disks(source, place, monkeypatch, number):
-    """If the operating system returns an error for one disk, the agent reports it and still reads the other disk."""
+def test_s89_an_error_on_one_disk_spares_the_other_disk(source, place, monkeypatch, number):
+    """If the operating system returns an error for one of two disks, the agent still reads the other disk."""
     real, bad = os.stat, str(place / "bad")
 
     def stat(path, **kwargs):

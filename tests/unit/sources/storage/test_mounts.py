@@ -26,8 +26,8 @@ def mounts() -> Iterator[Mounts]:
 
 
 @needs_mounts
-def test_the_mount_of_a_folder_may_lie_above_it(tmp_path: Path, mounts: Mounts):
-    """The agent finds the mount of a folder at the folder itself or, after an unmount, at a folder above it."""
+def test_the_mount_above_a_folder_is_found(tmp_path: Path, mounts: Mounts):
+    """If nothing is mounted on a folder itself, the agent finds the mount that contains the folder."""
     place = tmp_path / "a folder\twith \\ in its name"
     mounts.tmpfs(place, 3)
     seen = measure_identified(str(place))
@@ -99,7 +99,7 @@ def test_an_older_kernel_needs_the_uuid_from_udev(tmp_path: Path, mounts: Mounts
     assert unknown == dataclasses.replace(identity, uuid=None)
 
 
-def test_an_empty_mount_table_still_allows_a_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_size_is_measured_despite_an_empty_mount_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The agent measures the size of a file system even if the kernel's mount table is empty."""
     empty = tmp_path / "mountinfo"
     empty.write_text("")
