@@ -210,7 +210,7 @@ def planned(host: Host, script: Script) -> Iterator[tuple[AuditTask, AdoptPlan]]
 
 
 def test_adopt_stops_at_a_failed_step(host):
-    """Placement answers the first rename with 503. The next run of `stocktake adopt` completes all renames."""
+    """Placement answers the first rename with 503, and `stocktake adopt` does not try the second rename."""
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     provider(host, old, root, f"{old}_amd_sev")
@@ -268,10 +268,7 @@ def test_adopt_without_access_keeps_the_old_provider_name(host):
     ids=["now", "a day ago"],
 )
 def test_adopt_refuses_a_node_of_a_running_nova_compute(host, seen, refused):
-    """Nova's row of the node belongs to another host.
-
-    `stocktake adopt` refuses if that host's nova-compute is alive.
-    """
+    """`stocktake adopt` refuses if nova's compute node row belongs to another host whose nova-compute is alive."""
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen

@@ -312,8 +312,8 @@ def test_the_agent_keeps_its_allocation_without_libvirt(placement, host, door):
     assert held(placement, host) == {"VCPU": 2, "MEMORY_MB": 512}
 
 
-def test_a_companion_writes_nothing_below_microversion_1_38(placement, host, door):
-    """An agent beside nova-compute needs microversion 1.38. With an older Placement it only reports a finding."""
+def test_the_agent_writes_nothing_below_microversion_1_38(placement, host, door):
+    """An agent that runs beside nova-compute writes nothing if Placement offers at most microversion 1.37."""
     root = {"versions": [{"id": "v1.0", "min_version": "1.0", "max_version": "1.37", "status": "CURRENT"}]}
     door.before = lambda asked: Answer(status=200, body=json.dumps(root).encode()) if asked.path == "/" else None
     guests(host, ghost=(2, 512))
@@ -360,7 +360,10 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
 
 
 def test_the_agent_reserves_before_it_deletes_its_allocation(placement, host, door):
-    """An agent that replaces nova-compute first reserves the use of guests unknown to nova in the inventory."""
+    """The agent takes over from nova-compute.
+
+    It first reserves memory in the inventory and then deletes its own allocation.
+    """
     guests(host, ghost=(4, 512))
     host.agent("--once")
     left = offered(placement, host, "MEMORY_MB")

@@ -248,8 +248,8 @@ def _changes(practice, number, heal):
 
 
 @pytest.mark.root
-def test_hand_commands_and_heal_repair_all_practice_faults(practice):
-    """In a practice cloud, a user runs the commands that `stocktake audit` prints, and then `stocktake heal`."""
+def test_printed_commands_and_heal_repair_all_practice_faults(practice):
+    """A user of `stocktake demo --practice` runs the commands that an audit prints, and then `stocktake heal`."""
     said = on_host(practice, 1, "stocktake audit")
     commands = re.findall("^ hand: ((?:lvremove|python3|rm) .*)$", said, re.MULTILINE)
     assert len(commands) == 4
@@ -490,8 +490,8 @@ def test_a_demo_with_failed_lvm2_leaves_nothing_behind(tmp_path, command, good_r
 
 
 @pytest.mark.root
-def test_a_failed_losetup_makes_the_demo_simulate_its_volumes(tmp_path):
-    """`stocktake demo` still exits with 0 if losetup fails, and its output shows the failure of losetup."""
+def test_the_demo_works_after_a_failed_losetup(tmp_path):
+    """`stocktake demo` exits with 0 if losetup fails, and its output shows the failure."""
     (tmp_path / "tmp").mkdir()
     done = run(tmp_path / "tmp", "-f", "json", environment=broken(tmp_path, "losetup", 0))
     assert done.returncode == 0, done.stderr

@@ -304,10 +304,7 @@ def test_most_audits_read_the_usage_of_one_provider(tmp_path, placement):
 
 
 def test_a_full_audit_reports_usage_without_a_consumer_at_once(tmp_path, placement):
-    """Placement counts usage of a consumer that its database lacks.
-
-    Ordinary audits check such usage only now and then.
-    """
+    """Placement counts usage of a consumer that is missing in its database. A full audit always reports this."""
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(2)
         take_record(placement, made.consumers[0])
@@ -318,7 +315,7 @@ def test_a_full_audit_reports_usage_without_a_consumer_at_once(tmp_path, placeme
 
 
 def test_the_over_capacity_finding_shows_usage_without_consumer(tmp_path, placement):
-    """The finding over-capacity says how much of Placement's usage belongs to no consumer that Placement lists."""
+    """The finding over-capacity shows how much usage in Placement belongs to no listed consumer."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"DEFAULT": {"reserved_host_cpus": 0}}) as made:
         made.audits(2)
         lost = take_record(placement, made.consumers[0])

@@ -78,7 +78,7 @@ def test_conductor_and_sql_return_equal_data(filled, source):
 
 @pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
 def test_conductor_and_sql_return_equal_data_for_any_node_uuid(filled, source, number):
-    """The agent asks for a compute node by its uuid. The node is its own, of another host, deleted, or missing."""
+    """The agent asks for a compute node of its own host, of another host, a deleted one, or a missing one."""
     state = read(source, node_uuid=uuid(100 + number))
 
     assert same(state, by_sql(filled, node_uuid=uuid(100 + number)))

@@ -231,8 +231,8 @@ def test_a_repair_waits_for_a_late_database_replica(world):
         assert codes(audits.audit()) == set()
 
 
-def test_heal_refuses_a_repair_if_the_replica_stopped(world, monkeypatch):
-    """The agent reads a database replica that stopped seconds ago, so heal keeps an allocation that looks stale."""
+def test_a_repair_is_refused_if_the_database_replica_stopped(world, monkeypatch):
+    """The agent's replica of nova's database stopped, so the agent keeps an allocation that looks stale."""
     monkeypatch.setattr(recheck, "WAIT_S", 1.0)
     uuid = world.shelved()
     with daemon(world) as audits:
@@ -256,8 +256,8 @@ def test_heal_repairs_if_the_database_replica_lags_1_second(world):
     assert world.held(uuid) == {}
 
 
-def test_the_report_counts_the_repairs_that_wait_for_heal(world):
-    """The agent's report shows one waiting repair after the first audit, and none after the repair."""
+def test_the_report_counts_waiting_repairs(world):
+    """The agent's report counts one waiting repair after an audit, and none after the repair is made."""
     uuid = world.shelved()
     world.rest.allocate({world.root: HELD}, uuid)
     with daemon(world) as audits:

@@ -178,7 +178,7 @@ def test_a_read_is_repeated_after_its_connection_was_killed(server, source):
 
 
 def test_a_locked_table_makes_reads_fail_until_the_unlock(server, source):
-    """Another client locks nova's table migrations, and the agent's read fails in time."""
+    """Another client locks the table "migrations" of nova's database, and the agent's read fails in time."""
     read(source)
     engine = sqlalchemy.create_engine(server.url("cell"))
     with engine.connect() as locker:

@@ -147,7 +147,7 @@ def codes(audit: dict[str, Any]) -> set[str]:
 
 
 def test_s59_s65_the_first_audit_creates_the_compute_node(world):
-    """The agent creates the host's compute node through nova-conductor. The second audit writes nothing."""
+    """The agent's first audit creates the host's compute node in nova through nova-conductor."""
     first = world.once()
     assert kinds(first) == ["create-compute-node"]
     row = world.row()
@@ -301,8 +301,8 @@ def test_an_orphaned_provider_is_deleted_after_a_crash(world):
     assert world.once()["outcome"] == "clean"
 
 
-def test_an_old_provider_that_another_host_now_uses_is_kept(world):
-    """The provider is empty in Placement, and its compute node row in nova moved to another host."""
+def test_an_empty_provider_of_another_host_is_kept(world):
+    """A provider's compute node row in nova moved to another host. The agent keeps the empty provider."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})

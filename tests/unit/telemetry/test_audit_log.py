@@ -245,8 +245,8 @@ def test_a_write_to_placement_is_logged_with_its_values(log):
     assert (fields["writes"], fields["requests"], fields["conflicts"]) == (1, 2, 0)
 
 
-def test_a_write_that_stays_held_back_is_logged_only_once(log):
-    """If the agent cannot write an amount to Placement in two audits, only the first audit logs it."""
+def test_a_write_that_stays_impossible_is_logged_only_once(log):
+    """The agent cannot write an amount to Placement in two audits, and logs this only in the first audit."""
     held = replace(REPORT, plan=Plan(held_back=(HeldBack(provider_uuid=ROOT, what="DISK_GB", why="lvm unread"),)))
     assert log.audit(held) == [events.WRITE_HELD_BACK]
     assert log.audit(held) == []
@@ -404,7 +404,7 @@ def test_refused_credentials_after_an_outage_are_one_error(log):
     ]
 
 
-def test_intermittent_refusals_are_logged_less_often(log):
-    """If Placement refuses the credentials in 16 of 32 audits, the agent logs only five errors."""
+def test_repeated_refusals_are_logged_as_few_errors(log):
+    """Placement refuses the agent's credentials in every second of 32 audits. The agent logs only five errors."""
     errors = [level for _, level in levels_of(log, *[DENIED, DOWN] * 16) if level == logging.ERROR]
     assert len(errors) == 5

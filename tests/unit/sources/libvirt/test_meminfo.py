@@ -31,7 +31,7 @@ def test_used_memory_is_unknown_if_free_exceeds_total():
 
 
 def test_used_memory_is_read_from_the_file_meminfo(tmp_path):
-    """The agent computes the used memory from the file meminfo in the given folder. Without the file it is unknown."""
+    """The host's used memory is computed from the file meminfo, and is unknown without that file."""
     assert used_mib(tmp_path, 8192) is None
     (tmp_path / "meminfo").write_text(TEXT)
     assert used_mib(tmp_path, 8192) == 4608

@@ -90,7 +90,7 @@ def test_a_vf_of_an_unlisted_pf_keeps_its_parent_address():
 
 
 def test_mediated_devices_and_their_parents_are_listed():
-    """The agent lists the mediated devices and every device that offers types of them."""
+    """The agent lists the mediated devices and every device that can have mediated devices."""
     devices = devices_from(NODES, ())
     assert devices.mdev_parents == (
         MdevParent(name="css_0_0_0023", address=None, types=(MdevType(type_id="vfio_ccw-io", available_instances=1),)),

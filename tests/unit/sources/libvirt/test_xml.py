@@ -238,8 +238,8 @@ def test_a_non_hexadecimal_pci_address_is_rejected():
         parse(domain_xml("gpu", disks=(f"<hostdev type='pci'><source>{PCI.replace('0x81', 'x')}</source></hostdev>",)))
 
 
-def test_the_memory_of_a_running_guest_is_its_balloon_size():
-    """A running guest's memory is currentMemory in its XML, or its full memory if that element is missing."""
+def test_the_memory_of_a_running_guest_is_current_memory():
+    """The agent takes a running guest's memory from the element currentMemory of the guest's XML."""
     plain = domain_xml("b", memory_mib=2048)
     assert parse(plain).running_memory_mib == 2048
     small = plain.replace("<memory", "<currentMemory unit='MiB'>512</currentMemory><memory", 1)

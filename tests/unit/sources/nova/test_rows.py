@@ -218,7 +218,7 @@ def test_the_flavor_is_read_from_the_table_instance_extra():
     assert (instance.old_flavor, instance.new_flavor, instance.problem) == (None, None, None)
 
 
-def test_old_and_new_flavors_are_read_apart():
+def test_the_three_flavors_during_a_resize_are_read():
     """During a resize, an instance has a current, an old and a new flavor, and the agent reads each of them."""
     text = flavor_text(old=changed(vcpus=2), new=changed(vcpus=3))
     instance = one_instance(instances=(instance_row(flavor=text),))
@@ -351,7 +351,7 @@ def test_plain_columns_of_an_instance_row_are_read():
 
 
 def test_a_missing_column_is_read_as_null():
-    """The agent reads a missing column of nova's table as NULL and ignores a column that it does not know."""
+    """If nova's database lacks a column of the instances, the agent reads the column as NULL."""
     row = {name: value for name, value in instance_row().items() if name not in ("compute_id", "numa_topology")}
     instance = one_instance(instances=({**row, "invented_in_nova_40": object()},))
 
@@ -452,7 +452,7 @@ def test_a_broken_pci_row_affects_only_its_instance(changes):
     ],
 )
 def test_the_boot_disk_shows_a_boot_from_volume(disks, image_ref, volume):
-    """An instance boots from a volume if its boot disk says so. Without a boot disk, a missing image means a volume."""
+    """If an instance's boot disk is a volume, the agent reads that the instance boots from a volume."""
     rows = tuple(
         {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
         for number, (destination, deleted) in enumerate(disks)

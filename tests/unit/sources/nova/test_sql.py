@@ -14,8 +14,8 @@ def failure(code, *, invalidated=False):
 
 # Lock wait time-out, deadlock, Galera node not prepared, server gone, connection lost, unknown column, unknown table.
 @pytest.mark.parametrize("code", [1205, 1213, 1047, 2006, 2013, 1054, 1146])
-def test_a_query_is_retried_after_a_deadlock_or_lost_connection(code):
-    """The agent repeats a query after a deadlock, a lost connection, or an unknown column or table."""
+def test_a_query_is_retried_after_certain_mysql_errors(code):
+    """The agent repeats a query after certain MySQL errors, for example a deadlock or a lost connection."""
     assert _worth_repeating(failure(code))
 
 

@@ -220,7 +220,7 @@ def test_the_age_of_a_measurement_begins_at_its_end(source, clock, monkeypatch):
 
 
 def test_a_running_measurement_of_disks_can_be_discarded(source, monkeypatch):
-    """After `forget` the agent discards the measurement that is still running and measures the disks again."""
+    """The agent can discard a measurement of disks that is still running, and then measures the disks again."""
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -518,5 +518,6 @@ def test_the_file_system_type_is_found_by_device_number(tmp_path):
     assert filesystem_type(tmp_path / "none", os.makedev(0, 52)) == ""
 
 
-def test_the_file_system_type_of_proc_is_proc():
+def test_the_file_system_type_at_proc_is_proc():
+    """The agent finds the type "proc" for the file system that is mounted at /proc."""
     assert filesystem_type(Path("/proc/self/mountinfo"), os.stat("/proc").st_dev) == "proc"

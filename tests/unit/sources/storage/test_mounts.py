@@ -56,7 +56,7 @@ def test_the_newer_of_two_mounts_on_a_folder_is_measured(tmp_path: Path, mounts:
 
 @needs_mounts
 def test_a_bind_mount_is_recognised_as_its_source_folder(tmp_path: Path, mounts: Mounts):
-    """A bind mount of a folder has the same path inside the file system as the folder, and so has a symlink."""
+    """The agent finds the same path inside the file system for a folder and for a bind mount of that folder."""
     mounts.tmpfs(tmp_path / "srv", 3)
     (tmp_path / "srv" / "nova").mkdir()
     mounts.bind(tmp_path / "srv" / "nova", tmp_path / "instances")
