@@ -250,7 +250,7 @@ def test_adopt_reports_that_another_provider_has_the_name(host):
 
 
 def test_adopt_without_access_keeps_the_old_provider_name(host):
-    """`stocktake adopt` runs without the part that renames providers, and says that it has no access."""
+    """`stocktake adopt` runs without access to the names of providers in Placement, and says so."""
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):

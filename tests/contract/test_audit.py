@@ -57,7 +57,7 @@ def codes(ended) -> list[str]:
 
 
 def test_the_first_audit_publishes_the_inventory(placement, host):
-    """The agent writes the host's inventory and traits to Placement. The second audit writes nothing."""
+    """The agent's first audit writes the host's inventory and traits to Placement."""
     with cell_of(host):
         assert host.agent("--once").code == 3  # two guests that this cloud does not know
         inventories = placement.inventories(host.provider_uuid)
@@ -100,7 +100,7 @@ def test_a_deleted_allocation_in_the_cache_is_not_a_leak(placement, host):
 
 
 def test_the_second_audit_confirms_a_leaked_allocation(placement, host):
-    """Placement has an allocation for an instance that nova deleted. The first audit reports it as unconfirmed."""
+    """Placement has an allocation for a deleted instance. The first audit finds it, and the second confirms it."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         schedule(placement, host, "i1")

@@ -124,8 +124,8 @@ def writes(host: AgentHost, door: Gateway) -> list[str]:
     return door.writes[before:]
 
 
-def test_a_companion_allocates_for_guests_unknown_to_nova(placement, host, door):
-    """An agent beside nova-compute makes one allocation for the vCPUs and memory of guests unknown to nova."""
+def test_the_agent_allocates_for_guests_unknown_to_nova(placement, host, door):
+    """An agent that runs beside nova-compute allocates vCPUs and memory for guests unknown to nova."""
     before = placement.inventories(host.provider_uuid), placement.traits(host.provider_uuid)
     guests(host, ghost=(2, 512), other=(1, 256))
     assert host.agent("--once").code == 3

@@ -121,8 +121,8 @@ def test_s141_an_audit_gives_up_after_four_conflicts(placement, host):
     assert [row.wanted.total for row in report.inventory if row.wanted and row.wanted.resource_class == "VCPU"] == [8]
 
 
-def test_a_periodic_audit_writes_later_after_conflicts(placement, host):
-    """The agent's write met conflicts, so its next periodic audit waits a little to avoid the other client."""
+def test_a_periodic_audit_waits_before_its_write_after_conflicts(placement, host):
+    """After write conflicts with another client, the next periodic audit waits before it writes to Placement."""
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=(PERIODIC,))
     writer = ForeignWriter(placement, host.provider_uuid, times=2)
     with wire(loaded) as wired:
@@ -150,8 +150,8 @@ def test_a_periodic_audit_writes_later_after_conflicts(placement, host):
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_a_failed_repair_does_not_count_as_a_rival_writer(placement, host):
-    """Another client changed the inventory once, and Placement answers the agent's repairs with 503."""
+def test_a_failed_correction_is_not_blamed_on_another_client(placement, host):
+    """Placement answers the agent's correction of an inventory with 503, and the agent reports no other client."""
     loaded = load([str(host.config_file)])
     chosen, request = settings_from(loaded), AuditRequest(reasons=("test",))
     with wire(loaded) as wired:
@@ -169,7 +169,7 @@ def test_a_failed_repair_does_not_count_as_a_rival_writer(placement, host):
 
 
 def test_s153_audits_are_partial_while_placement_is_down(placement, host):
-    """Placement refuses the agent's connections. The first audit with a connection has outcome clean."""
+    """Placement refuses all connections, so each audit of the agent has the outcome partial."""
     loaded, request = load([str(host.config_file)]), AuditRequest(reasons=("test",))
     refused = ScriptedAdapter(lambda _request: Refuse())
     with wire(loaded) as wired:
@@ -203,7 +203,7 @@ def test_an_observer_does_not_report_writes_of_other_clients(placement, host):
 
 
 def test_the_temporary_uuid_of_an_observer_is_never_written(placement, host):
-    """An agent in role observer only reads. After it became an owner, it creates its provider under a stored uuid."""
+    """An agent in role observer uses a temporary provider uuid, which it never writes to Placement."""
     host.provider_uuid = ""
     (host.folder / "compute_id").unlink()
     host.configure(

@@ -225,7 +225,7 @@ def on_host(practice, number: int, command: str) -> str:
 
 @pytest.mark.root
 def test_stocktake_findings_lists_each_fault_of_the_demo(practice):
-    """`stocktake demo --practice` builds a cloud with every kind of fault. The findings show all of them."""
+    """`stocktake findings` lists each fault in the cloud that `stocktake demo --practice` builds."""
     found = json.loads(on_host(practice, 1, "stocktake findings --last --causes -f json"))
     assert {each["code"] for each in found} == set(FAULTS)
     assert {each["state"] for each in found} == {"confirmed"}
@@ -356,7 +356,7 @@ def test_the_demo_sorts_its_findings_by_code(text):
 
 
 def test_demo_story_5_lists_each_leaked_consumer_once(text, document):
-    """Story 5 of `stocktake demo` shows seven deleted or moved consumers and ends with a summary of them."""
+    """Story 5 of `stocktake demo` prints the UUID of each of seven leaked consumers exactly once."""
     told = section(text, "Story 5 (", "  try: ")
     leaked = {f["consumer_uuid"] for f in findings(document["hosts"]["stocktake-demo-2"], "allocation-leaked")}
     assert len(leaked) == 7

@@ -258,7 +258,10 @@ def spread_out(placement: Rest, made: Quiet) -> str:
 
 
 def test_a_second_audit_confirms_usage_without_a_consumer(tmp_path, placement):
-    """Placement counts usage of a consumer that its database no longer has. The agent reports a finding."""
+    """Placement counts usage of a consumer that its database lacks.
+
+    One audit reports this, and the next confirms it.
+    """
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)
         root = made.host.provider_uuid
@@ -277,10 +280,7 @@ def test_a_second_audit_confirms_usage_without_a_consumer(tmp_path, placement):
 
 
 def test_most_audits_read_the_usage_of_one_provider(tmp_path, placement):
-    """One of four providers has usage without a consumer.
-
-    The agent's audits ask Placement for this provider's usage.
-    """
+    """One of four providers has usage without a consumer. Most audits read only the usage of that provider."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
         children = [placement.make_provider(parent=root) for _ in range(3)]
@@ -371,7 +371,7 @@ def zombies(report: AuditReport) -> set[str | None]:
     return {s.finding.consumer_uuid for s in report.findings if s.finding.code == "consumer-on-several-providers"}
 
 
-def test_a_nova_database_outage_causes_no_burst_of_reads(tmp_path, placement):
+def test_a_nova_database_outage_causes_few_placement_reads(tmp_path, placement):
     """While nova's database is down, the agent reads the allocations of at most one consumer from Placement."""
     with quiet_host(tmp_path / "host", placement, 30) as made:
         made.audits(1)

@@ -368,7 +368,7 @@ def test_a_provider_deleted_since_the_read_raises_a_conflict(rest, writer):
 
 
 def test_s142_a_used_resource_class_is_not_removed(rest, writer):
-    """Placement refuses to remove a class that has allocations. The plan's earlier write of traits remains."""
+    """Placement refuses to remove a resource class that has allocations, and the class stays in the inventory."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})

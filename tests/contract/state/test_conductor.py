@@ -214,7 +214,7 @@ def test_one_conductor_call_looks_up_at_most_500_consumers(filled, client, sourc
 
 
 def test_conductor_finds_a_deleted_instance_of_another_host(filled, source):
-    """The agent looks up the instance by its uuid through nova-conductor. The instance is deleted and hidden."""
+    """The agent asks nova-conductor for a uuid, and gets the deleted instance of another host."""
     elsewhere = instance(60, host="cmp2", node="cmp2.example.org", hidden=True, deleted=True, deleted_at=T0)
     with filled.engine.begin() as connection:
         cell.add_instance(connection, elsewhere)
@@ -281,7 +281,7 @@ def test_an_instance_without_a_flavor_is_listed_as_unreadable(filled, source):
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
 def test_an_instance_without_an_image_boots_from_a_volume(filled, source, image_ref, volume):
-    """Nova has no block device row for the instance, so the agent looks whether the instance has an image."""
+    """Without a block device row in nova, an instance without an image counts as booted from a volume."""
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)

@@ -191,8 +191,8 @@ def behind_s(result: AuditResult) -> float | None:
     return state.behind_s
 
 
-def test_heal_deletes_nothing_if_the_replica_lags_15_minutes(world):
-    """The agent reads an old state of nova's database, in which the allocation of an instance looks stale."""
+def test_no_repair_is_made_if_the_replica_lags_15_minutes(world):
+    """The agent reads a late replica of nova's database, in which an instance's allocation looks stale."""
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)
     world.unshelve(uuid)
@@ -246,8 +246,8 @@ def test_a_repair_is_refused_if_the_database_replica_stopped(world, monkeypatch)
     assert world.held(uuid) == HELD
 
 
-def test_heal_repairs_if_the_database_replica_lags_1_second(world):
-    """The agent reads nova's data from the replica, and removes a stale allocation from Placement."""
+def test_a_repair_is_made_if_the_database_replica_lags_1_second(world):
+    """The agent reads a late replica of nova's database, and removes a stale allocation from Placement."""
     uuid = world.shelved()
     world.servers.applies(delay_s=1)
     world.rest.allocate({world.root: HELD}, uuid)

@@ -63,8 +63,8 @@ def report_of_compute(connection, age_s):
     )
 
 
-def test_a_quick_read_returns_the_same_digest_if_no_row_changed(filled, source):
-    """The agent's quick read returns only a digest of nova's rows, through nova-conductor or from the database."""
+def test_the_digest_of_unchanged_rows_stays_the_same(filled, source):
+    """If no row of nova changes, two quick reads of the agent return the same digest."""
     last = full(source)
     first, second = light(source, last), light(source, last)
     again = first.renewed(last)
@@ -163,13 +163,13 @@ def test_a_quick_read_detects_changes_of_instances(filled, source):
     assert unseen(filled, source, VISIBLE) == []
 
 
-def test_a_quick_sql_read_detects_changes_without_a_new_time(filled, sql):
+def test_a_quick_sql_read_does_not_rely_on_updated_at(filled, sql):
     """The agent's quick database read detects changes of nova's rows even if updated_at stays the same."""
     assert unseen(filled, sql, ONLY_SQL) == []
 
 
 def test_a_quick_conductor_read_makes_four_calls(filled, client, conductor):
-    """The agent asks nova-conductor four times whether anything changed on a host with 44 instances."""
+    """The agent's quick read of a host with 44 instances makes four calls to nova-conductor."""
     with filled.engine.begin() as connection:
         report_of_compute(connection, 5)
         cell.set_columns(connection, "compute_nodes", {"id": 3}, deleted=3)

@@ -256,7 +256,7 @@ def test_the_error_shows_a_missing_table(filled, source):
 
 
 def test_the_agent_reads_in_a_read_only_transaction(filled, source):
-    """The agent cannot change nova's database by mistake. The database rejects a write in the transaction."""
+    """The database rejects a write in the transaction in which the agent reads nova's data."""
     read(source)
     with (
         source._database.snapshot(Deadline.after(20)) as connection,
@@ -320,7 +320,7 @@ def test_a_sqlite_path_may_have_special_characters(tmp_path):
 
 
 def test_garbage_in_a_sqlite_file_makes_the_read_fail(tmp_path):
-    """The file for nova's data is not a SQLite database, and the agent reports the source as unavailable."""
+    """The file for nova's SQLite database contains garbage, and the agent raises SourceUnavailable."""
     path = tmp_path / "cell.db"
     path.write_bytes(b"garbage " * 1000)
 

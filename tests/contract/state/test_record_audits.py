@@ -191,8 +191,8 @@ def test_s60_an_audit_restores_a_deleted_compute_node(world):
     assert world.row()["deleted"] == 0
 
 
-def test_an_audit_saves_the_node_after_conductor_is_back(world):
-    """The compute node row has wrong values while nova-conductor is down. The audit after the restart corrects them."""
+def test_an_audit_corrects_the_node_after_conductor_is_back(world):
+    """A compute node row stays wrong while nova-conductor is down. The audit after its restart corrects the row."""
     world.once()
     world.change(world.root, memory_mb=1, service_id=None)
     world.cloud.conductor.stop()
@@ -208,10 +208,7 @@ def test_an_audit_saves_the_node_after_conductor_is_back(world):
 
 
 def test_s68_the_second_audit_deletes_an_orphaned_node(world):
-    """The agent reports a compute node under the host's old name first.
-
-    The next audit deletes the node and its provider.
-    """
+    """A compute node has the host's old name. The first audit reports it, and the second deletes it in nova."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     child = world.orphan_provider(old)
@@ -252,7 +249,7 @@ def test_an_audit_changes_no_compute_node_while_data_is_stale(world):
 
 
 def test_s158_an_orphaned_provider_with_allocations_is_kept(world):
-    """The agent deletes an old compute node in nova. It deletes the node's provider after all allocations are gone."""
+    """An old provider still has allocations. The agent deletes it after all its allocations are gone."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})

@@ -50,8 +50,8 @@ def test_a_finding_that_cannot_be_checked_has_no_changes():
     assert reader.told[0].gone is GONE
 
 
-def test_a_missing_finding_is_not_yet_gone():
-    """The agent logs a finding as gone only if the audit lists it as gone, not if the audit merely omits it."""
+def test_a_finding_that_an_audit_omits_is_not_logged_as_gone():
+    """The agent logs a finding as gone when an audit lists it as gone, not when an audit merely omits it."""
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(EMPTY) == []
@@ -84,7 +84,7 @@ def test_an_outage_does_not_log_a_confirmed_finding_again():
 
 
 def test_a_finding_saved_without_text_is_unchanged():
-    """The agent may save a finding without its text. After a restart it does not log that finding as changed."""
+    """The agent does not log a finding as changed after a restart if it had saved the finding without its text."""
     without = replace(CONFIRMED, finding=replace(LEAK, actual="the agent knows only", saved_id=LEAK.id))
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(without,))) == []
 

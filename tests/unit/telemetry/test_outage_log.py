@@ -89,7 +89,7 @@ def test_a_lost_source_is_logged_with_the_resource_classes(day):
 
 
 def test_a_lost_source_is_logged_with_the_time_of_its_loss(day):
-    """If Placement stays unreadable, the agent logs since when and for how many seconds."""
+    """If Placement stays unreadable, the agent logs when the loss began and how many seconds it has lasted."""
     for _ in range(2):
         logged = day.audit(report_of(*UNKNOWN, lost="placement", error="no answer"), 135)
     assert fields(logged, events.SOURCE_STILL_LOST) == {
@@ -151,8 +151,8 @@ def test_findings_are_counted_once_after_an_outage(day):
     assert not of(day.audit(report_of(*LEAKS[:2])), events.FINDINGS_KNOWN_AGAIN)
 
 
-def test_findings_are_known_again_after_a_complete_audit(day):
-    """After an outage, the agent logs findings as known again only after a complete audit, not after a crashed one."""
+def test_findings_are_counted_after_the_next_complete_audit(day):
+    """After an outage of Placement, the agent logs the number of findings at its next complete audit."""
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(outcome=Outcome.CRASHED, sources=()))
     assert not of(logged, events.FINDINGS_KNOWN_AGAIN)

@@ -7,8 +7,8 @@ from agent.sources.libvirt.events import Backoff
 
 
 @given(st.integers(0, 10_000))
-def test_the_wait_before_a_libvirt_reconnect_has_two_limits(failures):
-    """The wait is at least half of the first wait and at most the configured maximum, after any number of failures."""
+def test_the_wait_before_a_libvirt_reconnect_is_limited(failures):
+    """After any number of failures, the agent waits at least 0.125 s and at most 30 s for its next attempt."""
     assert 0.125 <= Backoff(first_s=0.25, cap_s=30.0).wait_s(failures) <= 30.0
 
 

@@ -91,7 +91,7 @@ def test_guest_disks_and_their_folder_are_measured(source, place):
 
 
 def test_guest_disks_are_read_without_an_instances_folder(tmp_path, reader):
-    """The agent reads a guest's disk elsewhere, even if nova's instances folder does not exist."""
+    """The agent reads a guest's disk in another folder even if nova's instances folder does not exist."""
     (tmp_path / "disk").write_bytes(b"x")
     facts = read(Images(str(tmp_path / "none"), str(tmp_path / "none/_base"), reader), raw(tmp_path / "disk"))
     assert (facts.image_stores, facts.unread) == ((), ())
@@ -134,7 +134,7 @@ def base_image_removed(source, place):
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
 def test_disks_are_measured_again_after_a_change(source, place, reason):
-    """The agent measures again after `forget`, or if the disk list, a folder or the image cache changed."""
+    """The agent measures the disks again if the list of disks, a folder or the image cache changed."""
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
