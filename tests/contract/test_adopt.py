@@ -268,7 +268,7 @@ def test_adopt_without_access_keeps_the_old_provider_name(host):
     ids=["now", "a day ago"],
 )
 def test_adopt_refuses_a_node_of_a_running_nova_compute(host, seen, refused):
-    """`stocktake adopt` refuses if nova's compute node row belongs to another host whose nova-compute is alive."""
+    """`stocktake adopt` refuses a compute node that belongs to another host whose nova-compute is alive."""
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     at = datetime.datetime.now(datetime.UTC) - seen
@@ -292,7 +292,7 @@ def test_adopt_exits_2_if_the_nova_database_is_unreadable(host):
 
 
 def test_adopt_prints_a_note_about_the_old_name_in_nova(host):
-    """`stocktake adopt` will rename a provider, and notes that nova's compute node row has the old name."""
+    """`stocktake adopt` notes that nova's compute node row still has the provider's old name."""
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with host.agent.rows() as connection:

@@ -77,7 +77,7 @@ def test_the_first_audit_publishes_the_inventory(placement, host):
     assert placement.generation(host.provider_uuid) == generation
 
 
-def test_a_deleted_allocation_in_the_cache_is_not_a_leak(placement, host):
+def test_a_cached_allocation_that_nova_deleted_is_not_a_leak(placement, host):
     """Nova deleted an instance's allocation, which the agent still has in its cache. The agent reports no leak."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
@@ -161,8 +161,8 @@ def test_a_rival_that_changes_a_value_twice_is_reported(placement, host):
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 99
 
 
-def test_sighup_lets_the_agent_write_again_after_a_rival(placement, host):
-    """The agent stopped its writes because another client kept changing its inventory. After SIGHUP it writes again."""
+def test_the_agent_writes_again_after_sighup(placement, host):
+    """The agent stopped its writes because another client kept changing its inventory. SIGHUP makes it write again."""
     with cell_of(host, *both(host)), host.daemon() as daemon:
         daemon.settled()
         for _ in range(2):
@@ -177,7 +177,7 @@ def test_sighup_lets_the_agent_write_again_after_a_rival(placement, host):
 
 
 def test_the_agent_takes_over_a_provider_only_if_configured(placement, host):
-    """The agent changes nova-compute's provider only with [agent] takeover = true and a silent nova-compute."""
+    """The agent changes nova-compute's provider only if [agent] takeover is true and nova-compute is silent."""
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")

@@ -303,7 +303,7 @@ def test_most_audits_read_the_usage_of_one_provider(tmp_path, placement):
         assert sum("/usages" in line for line in seen) == 4, "by hand"
 
 
-def test_a_full_audit_reports_usage_without_a_consumer_at_once(tmp_path, placement):
+def test_a_full_audit_always_reports_usage_without_a_consumer(tmp_path, placement):
     """Placement counts usage of a consumer that is missing in its database. A full audit always reports this."""
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(2)

@@ -112,7 +112,7 @@ def test_s146_custom_classes_and_traits_are_created_once(rest, client):
 
 
 def test_a_deleted_custom_trait_is_created_again(rest, client):
-    """Another client deleted the custom trait.
+    """Another client deleted a custom trait.
 
     The agent's first write raises a conflict, and its second write succeeds.
     """

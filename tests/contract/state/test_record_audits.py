@@ -228,7 +228,7 @@ def test_s68_the_second_audit_deletes_an_orphaned_node(world):
 
 
 def test_an_audit_changes_no_compute_node_while_data_is_stale(world):
-    """If the nova data that the agent reads is 90 s old, it neither corrects nor deletes a compute node row."""
+    """The agent reads nova data that is 90 s old, and neither corrects nor deletes a compute node row."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old)
@@ -249,7 +249,7 @@ def test_an_audit_changes_no_compute_node_while_data_is_stale(world):
 
 
 def test_s158_an_orphaned_provider_with_allocations_is_kept(world):
-    """An old provider still has allocations. The agent deletes it after all its allocations are gone."""
+    """The agent keeps an old provider in Placement until all allocations of that provider are gone."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})

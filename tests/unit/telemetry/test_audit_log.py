@@ -210,7 +210,7 @@ def test_a_finding_that_comes_and_goes_is_logged_rarely(log):
 
 
 def test_a_lost_source_is_logged_less_and_less_often(log):
-    """In 16 audits without libvirt, the agent logs the loss once and then four reminders. It also logs the return."""
+    """In 16 audits without libvirt, the agent logs the loss of libvirt once, and then only four reminders."""
     told = [event for _ in range(16) for event in log.audit(lost(REPORT, "libvirt"))]
     assert told == [events.SOURCE_LOST, events.OUTCOME_CHANGED, *[events.SOURCE_STILL_LOST] * 4]
     assert log.audit(REPORT) == [events.SOURCE_BACK, events.OUTCOME_CHANGED]
@@ -260,7 +260,7 @@ def test_a_repeated_error_is_logged_less_and_less_often(log):
     assert events.AUDIT_ERROR in log.audit(failing)
 
 
-def test_errors_are_equal_apart_from_time_and_request_id(log):
+def test_an_error_with_another_request_id_is_the_same_error(log):
     """Errors that differ only in a time or a request ID count as one repeated error, so the agent logs them rarely."""
 
     def failing(number: int) -> AuditReport:
@@ -405,6 +405,6 @@ def test_refused_credentials_after_an_outage_are_one_error(log):
 
 
 def test_repeated_refusals_are_logged_as_few_errors(log):
-    """Placement refuses the agent's credentials in every second of 32 audits. The agent logs only five errors."""
+    """Placement refuses the agent's credentials in 16 of 32 audits, and the agent logs only five errors."""
     errors = [level for _, level in levels_of(log, *[DENIED, DOWN] * 16) if level == logging.ERROR]
     assert len(errors) == 5

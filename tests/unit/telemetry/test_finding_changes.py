@@ -73,8 +73,8 @@ def test_a_restart_does_not_repeat_known_findings():
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(SEEN,))) == ["confirmed"]
 
 
-def test_an_outage_does_not_log_a_confirmed_finding_again():
-    """After an outage of Placement, the agent does not log a finding again that was confirmed before the outage."""
+def test_a_confirmed_finding_is_not_logged_again_after_an_outage():
+    """The agent does not log a finding again that was confirmed before an outage of Placement."""
     reader = Reader()
     worse = replace(LEAK, actual="16 VCPU")
     told = [

@@ -88,8 +88,8 @@ def test_a_lost_source_is_logged_with_the_resource_classes(day):
     }  # fmt: skip
 
 
-def test_a_lost_source_is_logged_with_the_time_of_its_loss(day):
-    """If Placement stays unreadable, the agent logs when the loss began and how many seconds it has lasted."""
+def test_an_outage_is_logged_with_the_time_of_its_start(day):
+    """If Placement stays unreadable, the agent logs the time at which the outage began."""
     for _ in range(2):
         logged = day.audit(report_of(*UNKNOWN, lost="placement", error="no answer"), 135)
     assert fields(logged, events.SOURCE_STILL_LOST) == {

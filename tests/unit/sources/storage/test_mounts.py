@@ -74,7 +74,7 @@ def test_an_ext4_mount_has_the_uuid_of_its_superblock(tmp_path: Path, mounts: Mo
 
 
 @needs_mounts
-def test_an_older_kernel_needs_the_uuid_from_udev(tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch):
+def test_the_uuid_is_read_from_udev_on_an_old_kernel(tmp_path: Path, mounts: Mounts, monkeypatch: pytest.MonkeyPatch):
     """If the kernel is too old to report a file system's UUID, the agent reads the UUID from udev."""
     mounts.ext4(tmp_path / "m", ext4_image(tmp_path / "image", 16, UUID))
     device = run("findmnt", "-n", "-o", "SOURCE", str(tmp_path / "m")).strip()

@@ -44,7 +44,7 @@ def test_the_data_file_name_is_found_behind_other_extensions():
     assert parse_qcow2(qcow2(incompatible=4, extensions=extensions)).data_file == "d.raw"
 
 
-def test_a_data_file_name_needs_its_feature_bit():
+def test_a_data_file_name_without_its_feature_bit_is_ignored():
     """The agent ignores a data file's name in a qcow2 header if the header does not set the bit for a data file."""
     assert parse_qcow2(qcow2(extensions=extension(DATA_FILE, b"d.raw"))).data_file is None
 
