@@ -60,7 +60,7 @@ def test_creating_an_existing_file_fails(tmp_path):
 
 
 def test_only_temporary_files_of_dead_processes_are_removed(tmp_path):
-    """At the cleanup, the temporary files of running processes and of other target files stay in the folder."""
+    """The cleanup keeps a temporary file if the process that wrote the file still runs."""
     over = subprocess.Popen([sys.executable, "-c", ""])
     over.wait()
     kept = {

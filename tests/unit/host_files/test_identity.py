@@ -70,7 +70,7 @@ def test_two_different_compute_id_files_are_an_error(files):
 
 @pytest.mark.parametrize("content", [b"", b"\n", b"no uuid", ONE.encode() + b"\nxyz", b"\xff\xfe", ONE[:-1].encode()])
 def test_an_invalid_compute_id_file_is_a_configuration_error(files, content):
-    """If one of two compute_id files is invalid, the error message contains the path of the invalid file."""
+    """The configuration error about an invalid compute_id file contains the path of this file."""
     every_path(files)[0].write_text(ONE)
     path = every_path(files)[3]
     path.write_bytes(content)

@@ -47,11 +47,8 @@ def traits_after(observed: frozenset[str], **changes) -> frozenset[str]:
 
 
 @pytest.mark.parametrize("observed", [frozenset(), frozenset({DISABLED})])
-def test_s73_the_disabled_trait_follows_the_nova_service(observed):
-    """Placement shows the trait COMPUTE_STATUS_DISABLED if nova's service is disabled.
-
-    Without a service the trait stays.
-    """
+def test_s73_a_disabled_service_gives_the_disabled_trait(observed):
+    """The agent sets the trait COMPUTE_STATUS_DISABLED if nova's compute service is disabled."""
     assert DISABLED in traits_after(observed, service=seen_long_ago(disabled=True))
     assert DISABLED not in traits_after(observed, service=seen_long_ago(disabled=False))
     assert (DISABLED in traits_after(observed, service=None)) == bool(observed)

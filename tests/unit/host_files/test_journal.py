@@ -79,8 +79,8 @@ def test_a_journal_entry_shows_the_user_and_the_program(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("actor", [None, 7, {}, {"user": "root"}, {**asdict(this_actor("x")), "login_uid": "many"}])
-def test_a_journal_entry_is_read_without_an_invalid_actor(tmp_path, actor):
-    """If the field actor of a journal entry is invalid, the agent reads the rest of the entry."""
+def test_an_invalid_actor_hides_no_journal_entry(tmp_path, actor):
+    """If the actor field of a journal entry is invalid, the agent reads the entry without an actor."""
     journal = FileJournal(str(tmp_path), now=Times(), new_id=Ids())
     journal.begin(CHANGE)
     path = tmp_path / "journal.jsonl"
@@ -89,8 +89,8 @@ def test_a_journal_entry_is_read_without_an_invalid_actor(tmp_path, actor):
     assert ([entry.actor for entry in read.entries], read.problems) == ([None], ())
 
 
-def test_the_journal_shows_the_process_user_without_sudo(monkeypatch):
-    """If a command was started without sudo, the journal shows the user of the process."""
+def test_without_sudo_the_journal_shows_the_process_user(monkeypatch):
+    """If a command was started without sudo, the journal shows the user of the command's process."""
     monkeypatch.delenv("SUDO_USER", raising=False)
     actor = this_actor("stocktake undo")
     assert actor.words == f"{pwd.getpwuid(os.geteuid()).pw_name}, stocktake undo"

@@ -95,7 +95,7 @@ def test_changes_are_not_counted_twice_if_the_journal_returns(tmp_path):
 
 
 def test_an_emptied_journal_has_no_unfinished_changes(tmp_path):
-    """If the journal file is emptied, the daemon's number of changes without a result falls to zero."""
+    """If the journal file is emptied, the daemon's number of unfinished changes falls to zero."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     written.begin(CHANGE)
     assert tail.read() == JournalCounts(open_entries=1)

@@ -18,8 +18,8 @@ RECORD = StoreRecord(mark=mark(300))
 
 
 @pytest.mark.parametrize("record", [RECORD, StoreRecord(mark=vg_mark(20)), StoreRecord(mark=None)])
-def test_data_about_guest_disk_storage_is_loaded_again(tmp_path: Path, record: StoreRecord):
-    """The agent saves in store.json where guests' disks are, and loads the data after a restart."""
+def test_a_saved_store_json_is_loaded_again(tmp_path: Path, record: StoreRecord):
+    """The agent saves in store.json which storage the guests' disks use, and can load the same data again."""
     assert StoreFile(str(tmp_path / "state")).save(record)
     assert StoreFile(str(tmp_path / "state")).load() == record
 

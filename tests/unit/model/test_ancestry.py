@@ -23,6 +23,6 @@ def test_the_list_of_ancestors_ends_at_an_unknown_provider():
 @pytest.mark.parametrize(
     ("uuid", "above"), [("self", ("self",)), ("e", ("f", "e")), ("f", ("e", "f")), ("below", ("e", "f"))]
 )
-def test_a_provider_in_a_parent_loop_is_its_own_ancestor(uuid, above):
-    """If providers are parents of each other in a loop, the list of ancestors goes around once and ends."""
+def test_a_loop_of_parents_gives_a_finite_list_of_ancestors(uuid, above):
+    """If providers are each other's parents, the list of ancestors contains each of them only once."""
     assert ancestors(uuid, {"self": "self", "e": "f", "f": "e", "below": "e"}) == above

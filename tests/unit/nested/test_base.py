@@ -83,8 +83,8 @@ LEFT = {
 
 
 @pytest.mark.parametrize(("placement", "expected"), LEFT.values(), ids=LEFT.keys())
-def test_vgpus_stay_on_the_root_only_while_they_are_in_use(placement, expected):
-    """VGPU counts as "still on the root" only if the root provider has both inventory and allocations of VGPU."""
+def test_vgpu_stays_on_the_root_only_while_it_is_in_use(placement, expected):
+    """VGPU stays on the root provider only while the root has both inventory and allocations of VGPU."""
     assert still_on_root(MediatedDevices(), snapshot(placement=placement)) == expected
 
 
@@ -100,7 +100,7 @@ def test_the_uuid_of_a_new_child_provider_is_stable_and_unique():
 
 
 def test_child_provider_modules_have_different_names():
-    """Modules for child providers, such as mdev and pci, share no name and no resource class of the root."""
+    """All modules for child providers, such as mdev and pci, have different names."""
     assert len({family.name for family in BUILTIN}) == len(BUILTIN)
     moved = [name for family in BUILTIN for name in family.root_classes]
     assert len(set(moved)) == len(moved)

@@ -180,7 +180,7 @@ def test_a_gpus_provider_keeps_its_uuid_if_its_classes_change():
 
 
 def test_an_obsolete_mdev_provider_in_use_is_not_deleted():
-    """The agent deletes an obsolete provider of a vGPU card only after its VGPU allocations are gone."""
+    """The agent does not delete an obsolete mdev provider while it has VGPU allocations."""
     old = child(GPU_06, inventory("VGPU", 16))
     world = snapshot(libvirt=CARDS, placement=standing(old, held=(on(old.uuid, "i1", "VGPU", 1),)))
     plan = decided(world, CAPPED).plan

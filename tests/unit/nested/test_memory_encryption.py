@@ -169,7 +169,7 @@ def test_an_unreadable_cpu_model_blocks_no_sev_provider():
 
 
 def test_sev_needs_only_one_readable_machine_type():
-    """If one machine type of QEMU supports AMD SEV, an unreadable other machine type does not matter."""
+    """One QEMU machine type with AMD SEV support is enough, even if another machine type is unreadable."""
     known = encrypting(x86(machine("pc", sev=SEV), missing=(MISSING,)), sev="Y")
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 

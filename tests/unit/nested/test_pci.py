@@ -102,7 +102,7 @@ def test_an_unchanged_pci_device_causes_no_write():
 
 
 def test_s121_a_device_with_a_physical_network_is_not_published():
-    """The agent does not publish devices with a named physical_network in device_spec. With null they are published."""
+    """If device_spec gives a PCI device a named physical_network, the device gets no provider in Placement."""
     chosen = pci_settings({"product_id": "1515", "physical_network": "net1"}, {"vendor_id": "10de"})
     assert pci_providers(decided(world(device(GPU), *VFS), chosen)) == {GPU: {T4: 1}}
     # null is a network without a name (tunnelled): nova-compute reports such a device.
@@ -128,8 +128,8 @@ def test_s123_a_used_pci_device_outside_device_spec_is_kept():
     assert writes(freed, GPU) == [DeleteProvider(provider_uuid=uuid(f"child-{GPU}"))]
 
 
-def test_s123_vfs_outside_device_spec_keep_the_used_amount():
-    """If device_spec no longer selects virtual functions (VFs), their provider's total falls to the used amount."""
+def test_s123_the_total_of_unselected_vfs_is_the_used_amount():
+    """If device_spec no longer selects virtual functions, their provider's total falls to the used amount."""
     there = tree(child(PF, inventory(VF_CLASS, 4, reserved=2)), allocations=(held(PF, VF_CLASS),))
     decision = decided(world(*VFS, placement=there), pci_settings())
     assert writes(decision, PF) == [
@@ -269,8 +269,8 @@ def test_pci_providers_are_kept_if_devices_are_unreadable(facts, why):
     assert not [f.code for f in decision.findings if f.code.startswith("pci-")]
 
 
-def test_an_unreadable_other_device_stops_no_pci_update():
-    """If a device that is no PCI device is unreadable, the agent still updates the providers of PCI devices."""
+def test_an_unreadable_mdev_stops_no_pci_update():
+    """If a mediated device (mdev) is unreadable, the agent still updates the providers of PCI devices."""
     decision = decided(world(device(GPU), odd=(OddDevice(name="mdev_x", reason="no type"),)), ALL_T4)
     assert pci_providers(decision) == {GPU: {T4: 1}}
 
@@ -406,7 +406,7 @@ def test_an_inventory_from_provider_yaml_is_no_pci_device():
 
 
 def test_a_used_class_from_provider_yaml_is_kept():
-    """If a PCI device is gone, a used resource class that provider.yaml added to its provider stays in Placement."""
+    """A PCI provider keeps a used resource class from provider.yaml, even if the PCI device is gone."""
     gone = licensed(child(GPU, LICENSE, inventory(T4, 1)), held(GPU, "CUSTOM_LICENSE", 3))
     assert writes(gone, GPU) == [PutInventories(provider_uuid=child(GPU).uuid, inventories=(LICENSE,))]
     assert gone.tree.obsolete == ()

@@ -87,7 +87,7 @@ def test_an_orphaned_node_row_is_kept_right_after_a_change():
 
 
 def test_an_orphaned_provider_above_another_node_is_kept():
-    """If another host's compute node is below an orphaned provider in Placement, the agent deletes neither provider."""
+    """The agent keeps an orphaned provider in Placement if another host's compute node is below this provider."""
     nested = dataclasses.replace(child(), name="cmp2.example.org")
     node_below = dataclasses.replace(nested, traits=nested.traits | {"COMPUTE_NODE"})
     found = after(world_of(below(tree(OLD), node_below)))

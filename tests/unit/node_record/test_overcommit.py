@@ -99,7 +99,7 @@ def test_a_disk_file_of_another_format_is_measured_as_raw(form, asked):
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
 def test_only_raw_and_ploop_files_have_negative_over_commit(form, still_to_come):
-    """A raw or ploop file may be larger on disk than its virtual size. For a qcow2 file the over-commit is then 0."""
+    """If a disk file is larger than its virtual size, its over-commit is negative for raw and ploop, and else 0."""
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )

@@ -340,8 +340,8 @@ def test_nothing_is_written_if_another_provider_has_the_name():
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),
     ],
 )
-def test_a_note_says_if_the_agent_writes_the_node_record(role, kind, said):
-    """A note tells the operator if the agent writes the compute node record; in role companion, it does not."""
+def test_a_note_says_whether_the_node_record_is_written(role, kind, said):
+    """The agent's note on the compute node record tells the operator whether the agent writes this record."""
     assert said in record_note(settings(role=role), conductor(kind=kind))
 
 

@@ -145,8 +145,8 @@ def test_s6_an_instance_on_a_volume_uses_no_root_disk():
 
 
 @pytest.mark.parametrize(("image_ref", "disk_gib"), [("", 0), (None, 0), ("i1", 1)])
-def test_s7_only_an_instance_with_an_image_uses_a_root_disk(image_ref, disk_gib):
-    """If nova has no block device row of an instance, the root disk counts if the instance was built from an image."""
+def test_s7_without_block_device_a_root_disk_needs_an_image(image_ref, disk_gib):
+    """If nova has no block device row of an instance, its root disk counts only if the instance has an image."""
     assert used(rows_of(row(image_ref=image_ref))) == (128, 1, disk_gib)
 
 
@@ -386,7 +386,7 @@ def test_s33_a_resize_without_a_task_state_adds_no_usage():
     ],
 )
 def test_s34_an_incoming_stopped_instance_counts_as_used(task):
-    """A stopped instance that a resize or rebuild brings to this host counts as used with its new flavor."""
+    """While a stopped instance moves to this host, its new flavor counts as used on the host."""
     there = resizing(vm_state="stopped", task_state=task, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 

@@ -30,7 +30,7 @@ CASES = [
 @pytest.mark.parametrize(("mode", "models", "arch", "expected"), CASES)
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
 def test_cpu_mode_and_architecture_decide_the_cpu_models(mode, models, arch, expected, virt_type):
-    """The agent knows which CPU models nova gives to guests, by cpu_mode, cpu_models and the host's architecture."""
+    """The agent derives the guests' CPU models from cpu_mode, cpu_models and the host's architecture."""
     assert models_of(GuestCpu(mode=mode, models=models), arch, virt_type) == expected
 
 

@@ -143,8 +143,8 @@ def of_disk(state, book):
     return series(state, "book_amount", book=book, hostname="compute-17.example.org", resourcetype="DISK_GB")
 
 
-def test_the_metric_of_held_disk_space_is_kept_if_lvm_fails():
-    """While LVM is unreadable, the metric book_amount keeps the last DISK_GB that the host was seen to use."""
+def test_the_metric_of_used_disk_space_is_kept_if_lvm_fails():
+    """While LVM is unreadable, the metric book_amount keeps the last value of the disk space used on the host."""
     before = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=38, recorded=40)))
     lost = replace(before, sources=sources("lvm"), ledger=(held_disk(promised=50, held=None, recorded=50),))
     assert [of_disk(after(before, lost), book) for book in ("promised", "held", "recorded")] == [50.0, 38.0, 50.0]
@@ -164,8 +164,8 @@ def test_an_unknown_held_amount_has_no_metric():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_promised_amounts_have_no_metric_before_libvirt_is_read():
-    """The metric book_amount shows no promised VCPU (by nova's database) until the agent has read libvirt once."""
+def test_without_nova_the_metric_book_amount_needs_libvirt():
+    """If no access to nova is configured, book_amount counts no VCPU of instances until libvirt was read."""
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)

@@ -243,8 +243,8 @@ def test_the_fleet_page_blames_the_host_without_the_instance():
     assert "still counts these surplus amounts as used." in rendered(page)
 
 
-def test_the_fleet_page_lists_findings_that_will_disappear_too():
-    """The fleet page says which findings will disappear once another finding, their origin, is repaired."""
+def test_the_fleet_page_lists_findings_that_will_disappear():
+    """The fleet page lists the findings that will disappear after the repair of another finding."""
     stale = dataclasses.replace(fleet.leaked(40), finding=dataclasses.replace(
         fleet.leaked(40).finding, code="allocation-stale-move", consumer_uuid="c"
     ))  # fmt: skip

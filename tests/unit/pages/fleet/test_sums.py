@@ -54,7 +54,8 @@ def reports(draw):
 
 
 @given(reports(), st.randoms(use_true_random=False))
-def test_the_order_of_the_report_files_changes_no_fleet_page(made, chance: random.Random):
+def test_the_order_of_report_files_does_not_matter(made, chance: random.Random):
+    """The fleet page is the same in whatever order the report files are read."""
     all_files = [*files(map(report_document, made)), BROKEN]
     shuffled = chance.sample(all_files, len(all_files))
     assert fleet_page(gathered(all_files, folder(12))) == fleet_page(gathered(shuffled, folder(12)))
@@ -89,7 +90,7 @@ def test_the_fleet_page_counts_every_host_in_exactly_one_state(made):
 
 
 def test_the_heading_says_how_many_hosts_have_unknown_amounts():
-    """The heading of the fleet page says for how many hosts and report files the amounts are unknown."""
+    """The heading of the fleet page says for how many hosts the amounts are unknown."""
     leaks = fleet.report(1, fleet.leaked(1))
     facts = facts_of(leaks, fleet.report(2), fleet.unread(3), expected=5, more=(BROKEN,))
     assert headline(facts) == (
@@ -112,8 +113,8 @@ def test_the_heading_says_how_many_hosts_have_unknown_amounts():
         ),
     ],
 )
-def test_the_fleet_page_heading_says_if_nothing_is_wasted(made, words):
-    """The heading of the fleet page says "Nothing is wasted" only if at least one host could be read in full."""
+def test_waste_is_unknown_if_no_host_was_read_in_full(made, words):
+    """If no host was read in full, the heading of the fleet page says that the wasted amount is not known."""
     assert headline(facts_of(*made)) == words
 
 
@@ -172,8 +173,8 @@ def test_the_fleet_page_adds_up_the_amounts_sold_twice():
     assert text in headline(facts)
 
 
-def test_the_free_amount_after_heal_includes_all_repairs():
-    """After `stocktake heal`, leaked amounts are free again. Amounts of missing allocations are no longer free."""
+def test_leaked_amounts_are_free_after_heal():
+    """On the fleet page, leaked amounts count as free after `stocktake heal`, and missing allocations as used."""
     (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
     assert (vcpu.wasted, vcpu.missing) == (8, 4)
     assert vcpu.free_after == vcpu.free + 8 - 4

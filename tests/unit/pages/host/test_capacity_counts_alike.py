@@ -30,8 +30,8 @@ def sums(found):
     return [book.total for book in found.books]
 
 
-def test_host_and_placement_agree_if_a_volume_is_reserved():
-    """If a volume unknown to nova is reserved in Placement, the host page shows equal use for host and Placement."""
+def test_host_and_placement_use_agree_on_a_reserved_volume():
+    """If a volume unknown to nova is reserved, the host page shows equal disk use for host and Placement."""
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
@@ -48,7 +48,7 @@ def test_an_unreserved_volume_is_missing_in_placement():
 
 
 def test_reserved_memory_counts_as_used_in_all_three_bars():
-    """The host page adds reserved_host_memory_mb to the used memory by nova, by the host and by Placement."""
+    """On the host page, the bars of nova, host and Placement all count reserved_host_memory_mb as used."""
     found = books(
         ledger_row("i", "web", "MEMORY_MB", (8192, 8192, 8192), Verdict.AGREED),
         ledger_row("reserved_host_memory_mb", "", "MEMORY_MB", (None, 512, None), Verdict.RESERVED),
@@ -74,7 +74,7 @@ def test_host_and_placement_agree_at_any_allocation_ratio(ratio):
     assert held == recorded
 
 
-def test_an_unexplained_reserve_counts_as_used_in_all_three_bars():
-    """The host page counts a reserve without a known reason as used by nova, by the host and by Placement."""
+def test_an_unexplained_reserve_is_used_in_all_three_bars():
+    """On the host page, the bars of nova, host and Placement all count an unexplained reserve as used."""
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]

@@ -28,8 +28,8 @@ def test_a_symptom_is_shown_in_the_block_of_its_origin():
     assert blocks[2].also.startswith("also caused: consumer-on-several-providers [")
 
 
-def test_the_block_of_a_finding_has_commands_impact_and_age():
-    """For a leaked allocation, the host page shows the wasted amounts, the age and a `stocktake heal` command."""
+def test_a_finding_is_shown_with_impact_age_and_command():
+    """For a leaked allocation, the host page shows the impact, the age and a `stocktake heal` command."""
     block = blocks_of(SCREEN)[0]
     assert (block.severity, block.meaning, block.who.split()[0]) == ("error", Meaning.WRONG, "old-shop")
     assert block.impact == "4 VCPU, 8 GiB RAM of this host are wasted. The scheduler refuses instances."
@@ -92,8 +92,8 @@ def test_every_finding_block_of_a_page_has_a_unique_id():
     assert len(set(ids)) == len(ids) == 4
 
 
-def test_a_finding_shows_its_repair_and_the_undo():
-    """If `stocktake undo` has undone a repair, the finding is back, and the host page shows when both happened."""
+def test_the_host_page_shows_a_repair_and_its_undo():
+    """If `stocktake undo` has undone a repair, the host page shows the times of the repair and of the undo."""
     (block,) = [each for each in findings(facts(SCREEN)).blocks if each.code == "allocation-leaked"]
     assert block.history == (
         "A repair made at 2026-11-22 03:08:00 UTC (4 min before this page was made) (entry 9a11aa55) was undone by "
@@ -112,8 +112,8 @@ def test_a_finding_that_survived_its_repair_says_so():
     )
 
 
-def test_a_finding_repaired_after_the_audit_says_so():
-    """If a repair was made after the audit, the host page says that the next audit will show the result."""
+def test_the_host_page_shows_a_repair_made_after_the_audit():
+    """If a finding was repaired after the audit, the host page says that the next audit will show the result."""
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(
@@ -136,8 +136,8 @@ def test_the_impact_of_a_finding_begins_with_its_amounts(seen, impact):
     assert impact_of(SCREEN, [seen]) == impact
 
 
-def test_a_finding_says_how_much_placement_counts_as_free():
-    """For a volume unknown to nova, the host page says how much of the used disk Placement still counts as free."""
+def test_the_host_page_shows_used_disk_that_counts_as_free():
+    """For a volume unknown to nova, the host page shows how much used disk space Placement counts as free."""
     offers = tuple(
         dataclasses.replace(row, recorded=dataclasses.replace(row.wanted, reserved=20)) for row in SCREEN.inventory
     )

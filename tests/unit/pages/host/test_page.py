@@ -113,7 +113,7 @@ def test_the_provider_section_lists_the_planned_writes():
 
 
 def test_the_journal_section_lists_the_newest_change_first():
-    """The host page lists the agent's past changes, newest first, and the command `stocktake undo` where it applies."""
+    """In the journal section, the host page lists the agent's past changes, the newest change first."""
     (table,) = section(SCREEN, "journal").blocks
     rows = texts_of(table)
     assert [row[-1] for row in rows] == ["", "stocktake undo 9b22aa55", ""]

@@ -239,8 +239,8 @@ def test_the_tree_picture_shows_providers_with_wrong_parents(parents):
 # Time line
 
 
-def test_the_timeline_bar_of_an_unchecked_finding_is_dashed():
-    """If a finding could not be checked in this audit, the end of its bar in the host page's time line is dashed."""
+def test_the_timeline_bar_of_an_unchecked_finding_ends_dashed():
+    """In the host page's timeline, the bar of a finding that was not checked ends with a dashed part."""
     unknown = timeline_picture(UNREAD.findings[:1], (), {}, NOW)
     assert looks(unknown)[1:3] == ["wrong", "dashed"]
     known = timeline_picture(SCREEN.findings[:1], (), {}, NOW)
@@ -248,14 +248,14 @@ def test_the_timeline_bar_of_an_unchecked_finding_is_dashed():
 
 
 def test_the_timeline_shows_changes_by_their_journal_id():
-    """In the host page's time line, a change has a mark with the first four digits of its id in the journal."""
+    """In the host page's timeline, a change has a mark with the first four digits of its id in the journal."""
     picture = timeline_picture(SCREEN.findings, CHANGES, {}, NOW)
     assert texts(picture)[:3] == ["▲ 9a11", "▼ 9b22", "◆ 77aa"]
     assert_inside(picture)
 
 
 def test_the_timeline_covers_30_days():
-    """The host page's time line covers the last 30 days. A finding that was first seen earlier gets an arrow."""
+    """The host page's timeline covers the last 30 days. A finding that was first seen earlier gets an arrow."""
     old = dataclasses.replace(SCREEN.findings[0], first_seen_at="2026-01-01T00:00:00Z")
     picture = timeline_picture([old], (), {}, NOW)
     assert scale_of([old.first_seen_at], NOW).end - scale_of([old.first_seen_at], NOW).start == datetime.timedelta(30)
@@ -264,7 +264,7 @@ def test_the_timeline_covers_30_days():
 
 
 def test_the_timeline_shows_at_most_40_findings():
-    """Of 50 findings, the host page's time line shows 40 and says that these are the most urgent."""
+    """Of 50 findings, the host page's timeline shows 40 and says that these are the most urgent."""
     picture = timeline_picture([SCREEN.findings[0]] * 50, (), {}, NOW)
     assert looks(picture).count("wrong") == MOST_ROWS
     assert picture.conclusion.endswith("The picture shows the 40 most urgent.")
@@ -272,7 +272,7 @@ def test_the_timeline_shows_at_most_40_findings():
 
 @pytest.mark.parametrize("text", ["", "not a time", "2999-01-01T00:00:00Z"])
 def test_the_timeline_survives_invalid_or_future_times(text: str):
-    """The host page's time line is drawn even if a finding has no valid time or a time in the future."""
+    """The host page's timeline is drawn even if a finding has no valid time or a time in the future."""
     odd = dataclasses.replace(SCREEN.findings[0], first_seen_at=text, last_seen_at=text)
     assert_inside(timeline_picture([odd], (dataclasses.replace(CHANGES[0], at=text),), {}, NOW))
 

@@ -60,8 +60,8 @@ def test_losses_are_question_marks_if_no_source_was_read():
     assert "0 " not in sentence.text.replace("30 s", "")
 
 
-def test_the_host_page_says_when_a_loss_was_first_seen():
-    """The host page shows when an audit first saw a loss, such as the wasted amounts."""
+def test_the_host_page_says_when_waste_was_first_seen():
+    """The host page shows when an audit first saw that resources of the host are wasted."""
     _, figures, *_ = blocks_of(SCREEN)
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)",)
