@@ -50,8 +50,8 @@ def reread(one: Sighting) -> Sighting:
 
 
 @pytest.mark.parametrize("code", sorted(PLANTED))
-def test_a_saved_finding_is_read_back_unchanged(code):
-    """A finding of each code is the same after it was saved and read again, except that long evidence is shortened."""
+def test_every_kind_of_saved_finding_is_read_back(code):
+    """Every kind of finding can be saved and read back. Only long evidence is shortened."""
     for make in PLANTED[code]:
         for role in Role:
             for finding in (f for f in make().decision(role).findings if f.code == code):
@@ -68,15 +68,15 @@ FINDING = dataclasses.replace(
 
 
 def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
-    """A finding with more evidence is saved in a shorter form. The digest is still that of the whole evidence."""
+    """If a finding has more than 20 pieces of evidence, the agent saves only 20 of them."""
     finding = dataclasses.replace(FINDING, evidence=FINDING.evidence * 20)
     found = reread(sighting(finding))
     assert found.finding is not None
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_only_the_most_important_findings_keep_their_details(monkeypatch):
-    """If there are too many findings, the details of less severe and of newer findings are not saved."""
+def test_errors_and_older_findings_keep_their_saved_details(monkeypatch):
+    """If there are too many findings, the agent saves the details only of errors and of older warnings."""
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -194,8 +194,8 @@ def test_the_lower_count_of_a_finding_is_loaded(tmp_path, row, times):
     assert (found.read_until, found.sightings[0].times) == (620, times)
 
 
-def test_a_finding_absent_from_the_last_report_has_count_0(tmp_path):
-    """If the last report does not contain a saved finding, the finding's number of audits in a row is zero."""
+def test_a_finding_not_in_the_last_report_has_audit_count_0(tmp_path):
+    """If a saved finding is not in the last report, its number of audits in a row is zero."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())
@@ -237,8 +237,8 @@ def test_an_unchecked_finding_keeps_its_last_seen_time(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{}", '{"schema_version": 1, "audit": []}'])
-def test_the_findings_file_is_used_without_a_readable_report(tmp_path, text):
-    """If report.json is empty or invalid, the agent loads the history from findings.json alone."""
+def test_the_findings_file_is_used_without_a_valid_report(tmp_path, text):
+    """If report.json is empty or invalid, the agent loads the saved findings from findings.json alone."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     (tmp_path / "report.json").write_text(text)

@@ -59,8 +59,8 @@ def document(sightings: list, added: list = (), left: list = ()) -> str:
     return json.dumps({"schema_version": 1, "sightings": sightings, "added": list(added), "left": list(left)})
 
 
-def test_a_saved_history_is_loaded_after_a_restart(tmp_path):
-    """The agent saves findings, and its added resource classes and traits, in findings.json and loads them again."""
+def test_a_saved_findings_file_is_loaded_again(tmp_path):
+    """The agent's findings are the same after they were saved in findings.json and loaded again."""
     FindingsFile(str(tmp_path / "state")).save(HISTORY)
     assert FindingsFile(str(tmp_path / "state")).load() == HISTORY
 
@@ -109,17 +109,14 @@ def test_an_invalid_findings_file_is_logged_once_and_kept(tmp_path, caplog, text
     assert (tmp_path / "findings.json.bad").read_text() == text
 
 
-def test_a_findings_file_outside_utf8_gives_an_empty_history(tmp_path):
-    """If findings.json is not valid UTF-8, the agent starts with an empty history."""
+def test_a_findings_file_that_is_not_utf8_is_ignored(tmp_path):
+    """If findings.json is not valid UTF-8, the agent starts without any earlier findings."""
     (tmp_path / "findings.json").write_bytes(b"\xff\xfe")
     assert FindingsFile(str(tmp_path)).load() == History()
 
 
 def test_failed_saves_of_findings_cause_one_warning(tmp_path, caplog):
-    """If findings.json cannot be written, the agent logs one warning.
-
-    A later save succeeds as soon as the path is free.
-    """
+    """If findings.json cannot be written twice in a row, the agent logs only one warning."""
     (tmp_path / "file").write_text("")
     store = FindingsFile(str(tmp_path / "file"))
     assert [store.save(HISTORY), store.save(HISTORY)] == [False, False]

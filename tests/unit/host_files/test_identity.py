@@ -124,8 +124,8 @@ def test_an_invalid_compute_id_file_is_not_overwritten(files):
     assert path.read_text() == "garbage"
 
 
-def test_an_unwritable_state_folder_is_shown_in_the_error(tmp_path):
-    """If the agent cannot save a new uuid for the host, the error message contains the path of the compute_id file."""
+def test_an_unwritable_compute_id_file_is_shown_in_the_error(tmp_path):
+    """If the agent cannot save the host's new uuid, the error message contains the path of the compute_id file."""
     (tmp_path / "file").write_text("")
     files = ComputeIdFiles((), None, tmp_path / "file" / "state")
 
@@ -196,8 +196,8 @@ def test_nova_may_have_no_uuid_for_a_new_host(nodes):
     assert identity_from_state(state(*nodes, service=None), "cmp1.example.org") is None
 
 
-def test_a_host_may_get_a_new_uuid_without_access_to_nova():
-    """If no access to nova is configured, the search for an existing uuid ends without a uuid and without an error."""
+def test_no_host_uuid_is_found_without_access_to_nova():
+    """If no access to nova is configured, the agent finds no uuid of the host in nova and raises no error."""
     assert identity_from_state(state(service=None, kind=StateKind.NONE), "cmp1.example.org") is None
 
 

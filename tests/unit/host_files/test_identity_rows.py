@@ -61,8 +61,8 @@ def test_s73_the_disabled_trait_is_kept_if_nova_was_not_read():
     assert not [w for w in decision(world).plan.writes if hasattr(w, "traits") and DISABLED not in w.traits]
 
 
-def test_the_agents_compute_id_file_can_be_replaced_and_removed(tmp_path):
-    """The agent can write, read and remove the file compute_id in its own state folder."""
+def test_the_agents_compute_id_file_can_be_written_and_removed(tmp_path):
+    """The agent can write and remove the file compute_id in its own state folder."""
     files = ComputeIdFiles((), None, tmp_path)
     assert (files.own_text(), files.own_path) == (None, str(tmp_path / "compute_id"))
     files.put_own(f"{ROOT_UUID}\n")

@@ -113,8 +113,8 @@ def test_a_refused_undo_does_not_count_as_an_undo(journal):
     assert [e.undone_by for e in journal.read().entries] == [(second,), (), ()]
 
 
-def test_a_new_journal_entry_is_synced_to_disk(journal, tmp_path, monkeypatch):
-    """The first entry of the journal is synced to disk together with its folder, and the file has mode 0640."""
+def test_the_first_journal_entry_is_synced_to_disk(journal, tmp_path, monkeypatch):
+    """When the agent writes its first journal entry, it syncs the file and the folder to disk."""
     synced = []
     real = os.fsync
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(stat.S_ISDIR(os.fstat(fd).st_mode)), real(fd)))

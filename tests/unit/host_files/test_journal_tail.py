@@ -26,8 +26,8 @@ def test_finished_changes_before_the_start_are_not_counted(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts(open_entries=1)
 
 
-def test_each_new_journal_entry_is_counted_once(tmp_path):
-    """The daemon counts the changes that are added to the journal while it runs, by code and result."""
+def test_each_new_change_in_the_journal_is_counted_once(tmp_path):
+    """The daemon counts each change that is added to the journal after the start of the daemon exactly once."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     first = written.begin(CHANGE)

@@ -55,8 +55,8 @@ def test_a_parameter_is_unreadable_without_a_free_descriptor(tmp_path, no_descri
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EIO, errno.ENFILE, errno.EPERM, errno.ENOMEM])
-def test_an_unreadable_kernel_file_raises_no_exception(tmp_path, monkeypatch, number):
-    """If kernel files cannot be read, module parameters show the error. TDX capacity, uptime and load are unknown."""
+def test_values_from_unreadable_kernel_files_are_unknown(tmp_path, monkeypatch, number):
+    """If kernel files cannot be read, the host's uptime, load and TDX capacity are unknown."""
 
     def read_text(path, **kwargs):
         raise OSError(number, os.strerror(number), str(path))

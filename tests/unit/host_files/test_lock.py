@@ -118,7 +118,7 @@ def test_the_lock_uses_the_fallback_folder_after_an_io_error(tmp_path, monkeypat
 
 
 def test_the_error_shows_why_the_lock_file_cannot_be_opened(tmp_path):
-    """The error message contains the path of the lock file and the reason, for example "No such file or directory"."""
+    """If the lock file cannot be opened, the error message contains the file's path and the reason."""
     path = tmp_path / "no" / "lock"
     lock = FileLock(str(path), "/proc/neither")
     with pytest.raises(LockHeld) as caught, lock.hold():

@@ -32,8 +32,8 @@ def kept(report: AuditReport) -> AuditReport:
     return dataclasses.replace(report, plan=Plan(held_back=report.plan.held_back), **usual)
 
 
-def test_a_saved_report_is_read_back_with_every_row():
-    """All rows that `--last` can show are read from the saved report, among them findings, sources and inventories."""
+def test_a_saved_report_is_read_back_with_its_rows():
+    """The rows of a saved report are read back, among them findings, sources and inventories."""
     found = saved_report(report_from_json(report_to_json(REPORT)))
     assert found.problems == ()
     assert found.report == kept(REPORT)

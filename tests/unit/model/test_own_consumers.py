@@ -17,14 +17,14 @@ def test_the_uuids_of_the_agents_consumers_never_change():
 
 
 def test_each_kind_of_use_outside_nova_has_a_consumer():
-    """The agent has one consumer in Placement for each kind of use that nova does not know of, such as other guests."""
+    """The agent has a consumer in Placement for each kind of use outside nova, such as guests unknown to nova."""
     assert set(OWN_CAUSES) == UNMANAGED_CAUSES
     assert set(own_consumers(ROOT).values()) == UNMANAGED_CAUSES
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)
 
 
 def test_the_agents_consumers_differ_between_hosts():
-    """The agent's own consumers in Placement have other uuids on each host."""
+    """The uuids of the agent's own consumers in Placement are different on each host."""
     assert not own_consumers(ROOT).keys() & own_consumers(str(uuid.uuid4())).keys()
 
 

@@ -108,8 +108,8 @@ def test_the_audit_loop_check_fails_if_the_loop_died(loop, status):
     assert (overall, found["audit_loop"]) == (status, status)
 
 
-def test_a_health_check_warns_if_its_result_is_too_old():
-    """If the last audit is older than the expiry time, the health checks of sources and the overall status warn."""
+def test_health_checks_warn_if_the_last_audit_is_too_old():
+    """If the last audit is older than the expiry time, the health checks of the sources warn."""
     state = after(report())
     assert checks(state, now=300.0, expire_s=300.0)[0] == "pass"
     overall, found = checks(state, now=300.1, expire_s=300.0)
@@ -118,7 +118,7 @@ def test_a_health_check_warns_if_its_result_is_too_old():
 
 
 def test_a_reload_keeps_the_failure_counts_of_health_checks():
-    """After a reload the old check results are gone. One more failed read still makes a third failure in a row."""
+    """If a source is unreadable twice before a reload and once after it, the source's health check fails."""
     gone = report(source("placement", ok=False))
     state = without_checks(after(gone, gone))
     assert checks(state) == ("pass", {"audit_loop": "pass"})

@@ -51,7 +51,7 @@ KINDS = tuple(model.name for model in models(host(), settings()))
 
 
 def test_child_providers_are_kept_if_libvirt_is_unreadable():
-    """If libvirt is unreadable, the agent neither changes nor deletes its child providers of the configured kinds."""
+    """If libvirt is unreadable, the agent neither changes nor deletes its child providers."""
     device = pci.child("0000:81:0a.0", name=f"{NODE}_0000:81:0A.0")
     of_nova = pci.child("0000:82:00.0", name=f"{NODE}_renamed", traits=frozenset({pci.MANAGED}))
     ours = (child(GPU_06), child("mtty_mtty"), device, of_nova, *(child(kind) for kind in KINDS))

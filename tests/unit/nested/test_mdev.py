@@ -170,8 +170,8 @@ def test_mdev_providers_are_kept_if_devices_are_unreadable(libvirt, lost, why):
     assert ("mdev providers", why) in {(held.what, held.why) for held in decided(world, ONE_TYPE).plan.held_back}
 
 
-def test_a_gpus_provider_keeps_its_uuid_if_its_classes_change():
-    """If the resource classes of a vGPU card change, the agent updates the card's existing provider."""
+def test_new_classes_of_a_vgpu_card_do_not_replace_its_provider():
+    """If the resource classes of a vGPU card change, the card's provider keeps its uuid."""
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]
@@ -243,8 +243,8 @@ def test_mdev_providers_need_a_readable_libvirt():
     assert family.withdrawn(blind, ONE_TYPE) == frozenset()
 
 
-def test_a_child_provider_without_the_node_name_is_left_alone():
-    """The agent does not delete an operator's own child provider with a name like other_pci_0000_06_00_0."""
+def test_a_child_provider_without_the_node_name_is_kept():
+    """The agent deletes no child provider with a name that does not begin with the compute node's name."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)
     assert tree.obsolete == ()

@@ -161,8 +161,8 @@ def test_sev_providers_are_kept_if_support_is_unknown(libvirt, lost, why):
     assert ("memory-encryption", why) in {(family.name, family.why) for family in tree.frozen_families}
 
 
-def test_an_unreadable_cpu_model_blocks_no_sev_provider():
-    """If libvirt does not know a CPU model, the agent still updates the child providers for memory encryption."""
+def test_an_unknown_cpu_model_blocks_no_sev_provider():
+    """If libvirt does not know a CPU model, the agent still updates the child provider for AMD SEV."""
     other = MissingPart(part=Part.MODEL_FEATURES, detail="Opteron", why="unknown CPU model")
     known = encrypting(x86(machine(), missing=(other,)), sev="Y")
     assert tree_of(snapshot(libvirt=known)).frozen_families == ()
@@ -289,7 +289,7 @@ def test_options_against_tdx_need_no_libvirt_capabilities(chosen):
 
 
 def test_tdx_needs_only_one_readable_machine_type():
-    """If one machine type of QEMU supports Intel TDX, an unreadable other machine type does not matter."""
+    """One QEMU machine type with Intel TDX support is enough, even if another machine type is unreadable."""
     known = with_tdx(31, x86(machine("q35", tdx=True), missing=(MISSING,)))
     assert totals(tree_of(snapshot(libvirt=known), passing_through())) == {"intel_tdx": {CONTEXT: 31}}
 

@@ -226,7 +226,7 @@ def test_s128c_a_vanished_allocated_device_keeps_its_provider():
 
 
 def test_a_takeover_replaces_the_traits_of_a_pci_provider():
-    """If the agent takes over from nova-compute, the trait OWNER_NOVA and old traits of PCI providers are removed."""
+    """When the agent takes over from nova-compute, it replaces the traits of PCI providers, such as OWNER_NOVA."""
     theirs = child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, "OWNER_NOVA", "CUSTOM_OLD"}))
     rooted = root(traits=frozenset({"COMPUTE_NODE", "OWNER_NOVA"}))
     there = view(providers=(rooted, theirs))
@@ -394,8 +394,8 @@ def licensed(there, *allocations, devices=(), **tags):
     return decided(world(*devices, placement=tree(there, allocations=allocations)), chosen)
 
 
-def test_an_inventory_from_provider_yaml_is_no_pci_device():
-    """Allocations of a resource class that provider.yaml adds to a PCI provider do not count as use of the device."""
+def test_allocations_of_a_provider_yaml_class_use_no_device():
+    """Allocations of a resource class from provider.yaml do not count as use of the PCI device."""
     there = child(GPU, LICENSE, inventory(T4, 1))
     used = licensed(there, held(GPU, "CUSTOM_LICENSE", 3), devices=(device(GPU),))
     assert (writes(used, GPU), pci_providers(used)) == ([], {GPU: {"CUSTOM_LICENSE": 5, T4: 1}})

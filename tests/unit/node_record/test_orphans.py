@@ -176,7 +176,7 @@ NOT_TOUCHED = {
 
 @pytest.mark.parametrize(("world", "chosen"), NOT_TOUCHED.values(), ids=NOT_TOUCHED)
 def test_an_orphaned_node_is_kept_if_deletion_is_unsafe(world, chosen):
-    """The agent keeps an orphaned compute node in role companion, for example, or while Placement is unreadable."""
+    """If Placement is unreadable, for example, the agent does not delete an orphaned compute node."""
     plan = after(world, 3, chosen)
     assert not [w for w in plan.records if isinstance(w, DeleteComputeNode)]
     assert plan.removals == ()

@@ -78,15 +78,15 @@ ATTACHED = {
 
 @pytest.mark.parametrize("attached", ATTACHED.values(), ids=ATTACHED.keys())
 def test_s90_disk_over_commit_omits_attached_cinder_volumes(attached):
-    """The agent does not count an attached Cinder volume as disk over-commit of the host, not even a file on NFS."""
+    """A Cinder volume that is attached to a guest adds nothing to the host's disk over-commit."""
     guests = host(guest("a", disk(QCOW2), attached))
     assert guest_files(guests) == {GuestFile(path=QCOW2, format="qcow2")}
     measured = file(attached.source or "", 10 * GIB, 0, attached.format)
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_file_with_almost_a_volume_name_is_a_guest_disk():
-    """A file named volume-UUID-of-mine is a local disk of the guest for the agent, not a Cinder volume."""
+def test_a_file_with_an_extended_volume_name_is_a_local_disk():
+    """A disk file named volume-UUID-of-mine counts as a local disk of the guest, not as a Cinder volume."""
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 
@@ -99,7 +99,7 @@ def test_a_disk_file_of_another_format_is_measured_as_raw(form, asked):
 
 @pytest.mark.parametrize(("form", "still_to_come"), [("qcow2", 0), ("raw", -4096), ("ploop", -4096)])
 def test_only_raw_and_ploop_files_have_negative_over_commit(form, still_to_come):
-    """If a disk file is larger than its virtual size, its over-commit is negative for raw and ploop, and else 0."""
+    """If a raw or ploop file is larger than its virtual size, the disk over-commit is negative."""
     assert (
         over_commit(host(guest("a", disk("/a", form=form))), [file("/a", 0, 4096, form)]).total_bytes == still_to_come
     )

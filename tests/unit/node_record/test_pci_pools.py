@@ -70,7 +70,7 @@ def test_pci_pools_exclude_used_and_blocked_devices(in_use, left):
 
 
 def test_the_tags_of_a_pci_pool_omit_resource_class_and_traits():
-    """The tags of a PCI pool have device_spec's trusted and managed, for example, but not resource_class and traits."""
+    """The tags of a PCI pool contain trusted and managed from device_spec, but not resource_class and traits."""
     tagged = specs({"vendor_id": "10de", "resource_class": "x", "traits": "A", "trusted": "true", "managed": "no"})
     (found,) = pools((device(GPU),), tagged, frozenset())
     assert found.tags == (("managed", "false"), ("trusted", "true"))

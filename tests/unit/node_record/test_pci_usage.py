@@ -89,8 +89,8 @@ def test_a_pci_device_owned_by_an_instance_here_is_used(there):
         "of a deleted node",
     ],
 )
-def test_a_pci_device_owned_by_no_instance_here_is_free(there):
-    """A PCI device is free, for example, if its instance in nova's table pci_devices is deleted or on another host."""
+def test_a_pci_device_of_no_instance_on_this_host_is_not_used(there):
+    """A PCI device is not used if nova's table pci_devices assigns the device to no instance on this host."""
     assert owned_addresses(there, NODE) == frozenset()
 
 

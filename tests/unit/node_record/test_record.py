@@ -208,8 +208,8 @@ GUESTS = st.lists(
 
 
 @given(GUESTS, GUESTS)
-def test_a_node_record_is_not_written_again_for_the_same_guests(before, after):
-    """After a write of the compute node record, the next audit with the same instances writes nothing."""
+def test_the_same_instances_cause_no_second_record_write(before, after):
+    """If the instances stay the same, the next audit does not write the compute node record again."""
     record = stored(memory_mib=1)
     for guests in (before, after, after):
         found = saved(world_of(record, *guests))

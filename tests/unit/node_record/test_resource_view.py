@@ -48,8 +48,8 @@ def test_s74_used_memory_comes_from_the_host():
     assert (found.memory_mib, found.memory_used_mib) == (15814, 5574)
 
 
-def test_s75_file_backed_memory_counts_the_running_guests():
-    """If file_backed_memory is set, the used memory is the present memory of all running guests."""
+def test_s75_used_file_backed_memory_is_that_of_running_guests():
+    """With file_backed_memory, the used memory is the sum of the current memory of all running guests."""
     guests = [domain(n, memory_mib=m) for n, m in enumerate((4096, 2048, 1024, 1024))]
     off = domain("off", memory_mib=9999, state=DomainState.SHUTOFF)
     ballooned = dataclasses.replace(guests[0], memory_mib=8192, current_memory_mib=4096)

@@ -422,8 +422,8 @@ def test_s37_only_the_newest_migration_of_an_instance_counts(second, counted):
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_a_migration_with_another_context_adds_no_usage():
-    """If an instance's migration context belongs to another migration, the agent counts no usage and reports that."""
+def test_s38_a_migration_without_its_context_adds_no_usage():
+    """An incoming migration adds no usage if the instance's migration context belongs to another migration."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)
     world = state(there, migrations=(migration(**INCOMING),))

@@ -151,8 +151,8 @@ def test_the_metric_of_used_disk_space_is_kept_if_lvm_fails():
     assert of_disk(after(lost), "held") is None
 
 
-def test_an_unknown_held_amount_has_no_metric():
-    """If the agent does not know any held (used) DISK_GB, book_amount shows no held DISK_GB, instead of 0."""
+def test_unknown_used_disk_space_has_no_metric():
+    """If the disk space used on the host is unknown, the metric book_amount has no value for it."""
     files = replace(WHOLE, ledger=(*WHOLE.ledger, held_disk(promised=40, held=None, recorded=40)))
     assert [of_disk(after(files), book) for book in ("promised", "held", "recorded")] == [40.0, None, 40.0]
     reserve = held_disk(promised=None, held=2, recorded=None, verdict=Verdict.RESERVED)

@@ -192,8 +192,8 @@ def steps_of(*reports):
     return [[cell.text for cell in row] for row in table.rows], table.foot
 
 
-def test_the_fleet_page_suggests_commands_for_each_finding_code():
-    """For each code, such as allocation-leaked, the fleet page shows a command and a host with this finding."""
+def test_the_fleet_page_has_commands_for_each_kind_of_finding():
+    """For each kind of finding, the fleet page shows a command and a host that has such a finding."""
     reports = (fleet.report(1, fleet.orphan(1)), fleet.report(2, fleet.leaked(2)), fleet.report(4, fleet.missing(4)))
     steps, _ = steps_of(*reports)
     assert [step[:4] for step in steps] == [

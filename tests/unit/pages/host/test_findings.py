@@ -103,8 +103,8 @@ def test_the_host_page_shows_a_repair_and_its_undo():
     assert all(each.history == () for each in findings(facts(SCREEN)).blocks if each.code != "allocation-leaked")
 
 
-def test_a_finding_that_survived_its_repair_says_so():
-    """If an audit after the repair still sees the finding, the host page says so beside the finding."""
+def test_the_host_page_says_if_a_repair_did_not_help():
+    """If an audit after a repair still sees the finding, the host page says that the finding is still there."""
     done = (dataclasses.replace(CHANGES[0], undone_by=()),)
     (block,) = [each for each in findings(facts(changes=done)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(

@@ -144,8 +144,8 @@ def test_losses_are_unknown_if_placement_was_not_read():
     assert not any(loss.is_none for loss in (losses.sold_twice, losses.wasted, losses.unaccounted))
 
 
-def test_the_wasted_amount_is_known_if_lvm_was_not_read():
-    """If LVM was not read, the host page still knows what is wasted, because only allocations count for that."""
+def test_the_wasted_amounts_are_known_if_lvm_was_not_read():
+    """Wasted amounts are allocations that nothing uses, so the host page knows them without data from LVM."""
     sources = tuple(dataclasses.replace(each, ok=each.name != "lvm") for each in SCREEN.sources)
     losses = losses_of(dataclasses.replace(SCREEN, sources=sources, findings=(FOREIGN,)))
     assert losses.wasted.is_known

@@ -126,8 +126,8 @@ def test_the_journal_section_lists_the_newest_change_first():
     assert len(CHANGES) == len(rows)
 
 
-def test_an_unreadable_journal_is_not_shown_as_empty():
-    """If the journal of the agent's changes cannot be read, the host page gives the reason."""
+def test_the_host_page_says_why_the_journal_was_not_read():
+    """If the journal of the agent's changes was not read, the host page shows the reason."""
     (said,) = section(SCREEN, "journal", changes=None, unread=("the journal is closed",)).blocks
     assert said.text == "The journal was not read: the journal is closed"
 
@@ -141,8 +141,8 @@ def test_the_configuration_section_shows_the_file_of_each_option():
     ]
 
 
-def test_the_last_section_lists_all_data_that_was_not_read():
-    """The last section of the host page lists everything unknown, such as unread sources and unchecked findings."""
+def test_the_last_section_lists_what_is_unknown():
+    """The last section of the host page lists what is unknown, such as unread sources and unchecked findings."""
     (known,) = section(UNREAD, "unknown", problems=("ledger[3]: bad",), unread=("journal: torn",)).blocks
     assert isinstance(known, Sentences)
     assert known.texts == (

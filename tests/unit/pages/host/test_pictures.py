@@ -71,8 +71,8 @@ def test_a_capacity_bar_shows_the_surplus_of_an_allocation():
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
 
 
-def test_unread_capacity_bars_are_hatched():
-    """If Placement was not read, the bars of its recorded amounts are hatched and have a question mark."""
+def test_capacity_bars_of_placement_are_hatched_if_unread():
+    """If Placement was not read, Placement's bars on the host page are hatched and have a question mark."""
     picture = capacity_picture(class_books(facts(UNREAD)))
     assert looks(picture).count("unread") == 4
     assert texts(picture).count("?") == 4

@@ -97,8 +97,8 @@ def test_the_host_page_says_why_a_finding_was_not_checked():
     assert {row[6] for row in rows if row[1] != "allocation-missing"} == {"checked by this audit"}
 
 
-def test_the_host_page_lists_changes_after_its_audit():
-    """If `stocktake heal` ran after the audit, the host page says that its numbers do not contain this change yet."""
+def test_the_host_page_shows_changes_made_after_the_audit():
+    """If `stocktake heal` ran after the audit, the host page says that its numbers are older than the change."""
     late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
     (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
     named = "heal 9a11aa55 at 2026-11-22 03:11:30 UTC"
