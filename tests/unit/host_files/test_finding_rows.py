@@ -122,8 +122,8 @@ def test_a_saved_row_with_another_findings_details_is_rejected(tmp_path):
 LOSS = Loss("libvirt", T1, 100, 3, is_error=True)
 
 
-def test_the_history_of_findings_is_restored_after_a_restart(tmp_path):
-    """The agent saves findings and source outages in findings.json and loads both after a restart."""
+def test_findings_and_outages_are_restored_after_a_restart(tmp_path):
+    """The agent saves findings and outages of sources in findings.json and loads both after a restart."""
     history = History(
         sightings=(sighting(FINDING),),
         boot="this",
@@ -208,7 +208,7 @@ def test_a_finding_not_in_the_last_report_has_audit_count_0(tmp_path):
     [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
 )
 def test_an_outage_is_dropped_if_the_last_report_shows_its_end(tmp_path, status, lasts):
-    """A saved outage of libvirt is not loaded if libvirt was readable or newly lost in the last report."""
+    """If libvirt was readable in the last report, a saved outage of libvirt is not loaded."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)

@@ -225,7 +225,7 @@ NODES = st.builds(
 
 @given(st.lists(NODES, max_size=6), st.sampled_from([None, SERVICE]), st.sampled_from(["a", "b"]))
 def test_a_host_never_takes_the_uuid_of_another_compute_node(nodes, service, hostname):
-    """The agent takes the host's uuid only from an undeleted compute_nodes row with its host and node name."""
+    """The agent takes the host's uuid only from the compute_nodes row with the name of this host and node."""
     ours = [
         each.uuid for each in nodes if (each.host, each.hypervisor_hostname, each.deleted) == ("cmp1", hostname, False)
     ]

@@ -19,7 +19,7 @@ def test_a_missing_journal_counts_as_an_empty_journal(tmp_path):
 
 
 def test_finished_changes_before_the_start_are_not_counted(tmp_path):
-    """When the daemon starts, it counts an earlier change in the journal only if the change has no result yet."""
+    """When the daemon starts, it does not count changes in the journal that already have a result."""
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)

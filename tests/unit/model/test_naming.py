@@ -54,5 +54,5 @@ def test_a_volume_name_shows_its_instance(name, owner):
     ],
 )
 def test_cinder_volumes_are_recognised_by_name(name, volume, file):
-    """The agent recognises volumes and files of cinder by names such as volume-<uuid>."""
+    """The agent recognises Cinder's volumes and files by names such as volume-<uuid>."""
     assert (is_block_storage_volume(name), is_block_storage_file(name)) == (volume, file)

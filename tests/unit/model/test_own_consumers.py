@@ -29,7 +29,7 @@ def test_the_agents_consumers_differ_between_hosts():
 
 
 def test_the_agent_has_no_consumers_without_a_root_provider():
-    """The agent computes the uuids of its own consumers in Placement from the uuid of the root provider."""
+    """If the host has no root provider, the agent has no consumers of its own in Placement."""
     assert own_consumers(None) == {}
 
 

@@ -143,7 +143,7 @@ def test_a_new_monitoring_socket_is_closed_to_others(folder, monkeypatch):
     assert list(map(stat.S_IMODE, seen)) == [0o600]
 
 
-def test_a_socket_without_its_mode_is_removed(folder, monkeypatch):
+def test_a_socket_is_removed_if_its_mode_cannot_be_set(folder, monkeypatch):
     """If the mode of the Unix socket cannot be set, the monitoring server fails and removes the socket file."""
 
     def refused(_path, _mode):

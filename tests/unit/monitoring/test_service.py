@@ -53,8 +53,8 @@ def test_health_pages_are_updated_if_the_metrics_fail(tmp_path):
         monitor.stop()
 
 
-def test_a_socket_opened_during_shutdown_is_closed(tmp_path, monkeypatch):
-    """If the daemon is stopped while its monitoring servers start, no socket file is left."""
+def test_monitoring_stopped_at_its_start_leaves_no_socket(tmp_path, monkeypatch):
+    """If the daemon stops its monitoring servers while they start, no socket file is left."""
     monkeypatch.chdir(tmp_path)
 
     class Late(HttpServer):

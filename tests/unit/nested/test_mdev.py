@@ -96,7 +96,7 @@ TOTALS = {
 
 @pytest.mark.parametrize(("types", "expected"), TOTALS.values(), ids=TOTALS.keys())
 def test_the_configured_mdev_types_decide_the_inventories(types, expected):
-    """The options [mdev_TYPE] decide which type of mediated device (mdev) a card offers, in which resource class."""
+    """The [mdev_TYPE] sections decide how many mediated devices (mdevs) each card offers in Placement."""
     assert totals(tree_of(snapshot(libvirt=CARDS), settings(mdev_types=tuple(types)))) == expected
 
 

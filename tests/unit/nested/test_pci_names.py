@@ -59,13 +59,13 @@ def test_a_blank_before_a_trait_name_becomes_an_underscore():
     ],
 )
 def test_a_true_tag_in_device_spec_adds_a_trait(tags, also):
-    """The tag live_migratable or one_time_use, if true, adds a trait such as HW_PCI_LIVE_MIGRATABLE to the device."""
+    """If device_spec has live_migratable = true, the device's provider gets the trait HW_PCI_LIVE_MIGRATABLE."""
     assert traits_of(spec(**tags)) == {MANAGED} | also
 
 
 @given(st.text(min_size=1, max_size=20))
 def test_a_configured_pci_class_gets_a_valid_name(text):
-    """Any text in resource_class becomes a name that Placement accepts, unless the text begins with CUSTOM_."""
+    """Any text in resource_class without the prefix CUSTOM_ becomes a name that Placement accepts."""
     name = class_of(spec(resource_class=text), "10de", "1eb8")
     if not text.upper().startswith("CUSTOM_"):
         assert is_valid_name(name)

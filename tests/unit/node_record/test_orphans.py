@@ -183,7 +183,7 @@ def test_an_orphaned_node_is_kept_if_deletion_is_unsafe(world, chosen):
 
 
 def test_a_row_of_this_node_or_another_host_is_not_orphaned():
-    """The agent does not treat the compute_nodes row of the present node or of another host as orphaned."""
+    """The agent does not treat the compute_nodes row of its own node or of another host as orphaned."""
     rows = (
         node(),
         node(3, uuid=uuid("b"), host="cmp2", hypervisor_hostname="x"),

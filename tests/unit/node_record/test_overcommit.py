@@ -114,7 +114,7 @@ def test_a_file_with_two_formats_is_measured_once_for_each():
 
 
 def test_disk_over_commit_is_unknown_for_an_unmeasured_guest():
-    """The disk over-commit of a guest is unknown if its disk file was not measured or its definition is broken."""
+    """If a guest's disk file was not measured, the disk over-commit of this guest is unknown."""
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="no <name>")
     found = over_commit(host(guest("a", disk("/a")), odd_domains=(odd,)), [])
     assert {(unknown.name, unknown.reason) for unknown in found.unknown} == {
@@ -152,7 +152,7 @@ def test_disk_available_least_with_lvm_uses_the_volume_group():
 
 
 def test_disk_available_least_with_rbd_uses_the_ceph_pool():
-    """If images_type is rbd, the free space of the Ceph pool is the base of disk_available_least."""
+    """If images_type is rbd, the agent computes disk_available_least from the free space of the Ceph pool."""
     pool = CephPool(name="vms", cluster_bytes=90 * GIB, available_bytes=30 * GIB, used_bytes=GIB)
     read = world()
     chosen = settings(images_type="rbd", images_rbd_pool="vms")

@@ -65,7 +65,7 @@ def test_s121_a_pci_pool_with_a_network_has_no_provider_uuid():
     ids=["a device", "a virtual function", "a physical function", "everything"],
 )
 def test_pci_pools_exclude_used_and_blocked_devices(in_use, left):
-    """A used PCI device is in no pool of free devices. A used virtual function also removes its physical function."""
+    """The pools of free PCI devices exclude used devices and the physical function of a used virtual function."""
     assert counts(pools((device(GPU), *FUNCTIONS), ALL, frozenset(in_use))) == left
 
 

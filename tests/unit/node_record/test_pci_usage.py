@@ -125,5 +125,5 @@ def test_free_pci_pools_are_unknown_if_devices_are_unread():
 
 
 def test_free_pci_pools_ignore_a_row_of_an_absent_device():
-    """A row of pci_devices for a device that is not on the host changes no pool of free PCI devices."""
+    """A row in nova's table pci_devices does not change the pools of free devices if the host lacks its device."""
     assert left(host(devices=DEVICES), "0000:99:00.0") == EVERYTHING

@@ -282,8 +282,8 @@ def test_s19_a_pinned_instance_uses_cpus_and_memory_of_a_cell():
     assert pages == {4: 131072, 2048: 0}
 
 
-def test_s20_thread_policy_isolate_also_pins_the_sibling_threads():
-    """With the CPU thread policy "isolate", the other thread of the same core counts as pinned too."""
+def test_s20_thread_policy_isolate_also_pins_the_sibling_thread():
+    """With the CPU thread policy "isolate", the sibling thread of a pinned CPU counts as pinned too."""
     (cell,) = cells_with(instance(numa=pinned(2, thread_policy="isolate")))
     assert cell["pinned_cpus"] == [2, 3]
 

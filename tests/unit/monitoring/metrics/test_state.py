@@ -204,7 +204,7 @@ def test_source_up_is_kept_if_an_audit_skips_the_source():
 
 
 def test_an_audit_without_lvm_is_not_complete():
-    """After an audit that could not read LVM, audit_last_complete_timestamp_seconds shows the previous audit."""
+    """If an audit cannot read LVM, audit_last_complete_timestamp_seconds keeps the time of an earlier audit."""
     later = replace(END, at=END.at + 60)
     state = after(replace(WHOLE, sources=sources("lvm")), state=after(WHOLE), end=later)
     assert series(state, "audit_last_complete_timestamp_seconds") == END.at
@@ -245,8 +245,8 @@ def test_metric_counters_survive_a_reload():
         *(("look-again", "look_again"), ("anything", "other")),
     ],
 )
-def test_each_audit_reason_has_a_metric_label(reason, label):
-    """The reason of an audit becomes a metric label of few values. An unknown reason becomes "other"."""
+def test_each_audit_reason_becomes_a_metric_label_value(reason, label):
+    """The reason for an audit is a label value in the metrics. An unknown reason becomes "other"."""
     assert reason_label(reason) == label
 
 

@@ -62,7 +62,7 @@ def test_the_fleet_page_lists_hosts_with_an_unreadable_source():
     [(0, ""), (3, ", 3 min after the time of the numbers"), (5760, ", 4 d after the time of the numbers")],
 )
 def test_the_fleet_page_shows_the_age_of_its_data(minutes, age):
-    """The fleet page says how much later than the reports it was written, for example three minutes."""
+    """The fleet page says how old its data was when the page was made, for example three minutes."""
     made = Folder(source="a test", made=fleet.AT + datetime.timedelta(minutes=minutes))
     page = fleet_page(gathered((("f", one) for one in fleet.documents(4)), made))
     assert [text for text in page.about if text.startswith("page made")] == [

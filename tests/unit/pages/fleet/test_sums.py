@@ -128,8 +128,8 @@ def test_only_the_newest_report_of_a_host_is_counted():
         assert facts.older == 1
 
 
-def test_a_host_with_a_report_17_minutes_too_old_is_silent():
-    """The fleet page calls a host silent if its report is 17 minutes older than the newest report of the fleet."""
+def test_a_host_with_a_report_17_minutes_behind_is_silent():
+    """If a host's report is 17 minutes behind the newest report, the fleet page calls the host silent."""
     facts = facts_of(fleet.report(1), fleet.report(2, started_at=fleet.ago(minutes=17)), fleet.report(60))
     assert {row.host for row in facts.view.rows if row.condition is Condition.SILENT} == {fleet.name(2)}
 

@@ -16,8 +16,8 @@ def blocks_of(report, **changes):
     return findings(facts(report, **changes)).blocks
 
 
-def test_a_symptom_is_shown_in_the_block_of_its_origin():
-    """If one finding is only the result of another, the host page shows both in the block of the original finding."""
+def test_a_finding_and_its_result_share_one_block():
+    """If one finding has caused another finding, the host page shows both in one block."""
     blocks = blocks_of(SCREEN)
     assert [block.code for block in blocks] == [
         "allocation-leaked",
@@ -155,8 +155,8 @@ def test_an_orphaned_compute_node_is_shown_with_its_capacity():
     assert text == "No host has these 48 VCPU, 192 GiB RAM, 400 GiB disk, but nova's database counts these amounts."
 
 
-def test_each_repair_command_shows_how_to_carry_it_out():
-    """Beside each repair command, the host page shows the options --plan DIGEST --yes, which make it write."""
+def test_each_repair_command_shows_the_options_that_confirm_it():
+    """For each repair command, the host page shows the options that confirm the repair: --plan DIGEST --yes."""
     texts = [
         command.words
         for block in findings(facts()).blocks

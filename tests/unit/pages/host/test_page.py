@@ -56,7 +56,7 @@ def test_the_page_of_a_large_host_is_smaller_than_1_mb():
 
 
 def test_malicious_names_do_not_break_the_host_page():
-    """Names with HTML in them or of great length add no tag to the host page and stay inside its pictures."""
+    """Names that contain HTML add no tag to the host page, and long names stay inside its pictures."""
     page = host_page(facts(large(300, 500, HOSTILE_NAMES)))
     text = rendered(page)
     assert len(text.encode()) < 1_000_000
@@ -188,7 +188,7 @@ def test_the_capacity_section_lists_inconsistent_usage():
 
 
 def test_the_capacity_section_says_how_much_is_free_after_heal():
-    """The host page says how much more would be free after `stocktake heal`, except if Placement was not read."""
+    """The host page says how much of each resource class would be free after `stocktake heal`."""
     texts = [getattr(block, "text", "") for block in section(SCREEN, "capacity").blocks]
     (after,) = [text for text in texts if text.startswith("After heal")]
     assert "VCPU: 174 free instead of 164" in after
