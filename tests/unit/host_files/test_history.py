@@ -183,7 +183,7 @@ def test_an_invalid_provider_in_the_findings_file_is_skipped(tmp_path, row):
     ],
 )
 def test_an_invalid_row_of_findings_is_skipped_and_logged(tmp_path, caplog, name, value):
-    """If a row of findings.json has an invalid value, the agent loads all other rows and keeps a copy of the file."""
+    """If a row of findings.json is invalid, the agent logs a warning and loads all other rows."""
     text = document([{**saved(SEEN), "id": "another", name: value}, saved(SEEN)][:: -1 if name == "id" else 1])
     (tmp_path / "findings.json").write_text(text)
     store = FindingsFile(str(tmp_path))
@@ -243,7 +243,7 @@ def test_at_most_ten_invalid_findings_files_are_kept(tmp_path):
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
 def test_a_folder_in_place_of_the_findings_file_is_renamed(tmp_path, make):
-    """If findings.json is a folder or a pipe, the agent renames it to findings.json.bad and saves a new file."""
+    """If findings.json is a folder, the agent renames it to findings.json.bad and saves a new file."""
     make(tmp_path / "findings.json")
     store = FindingsFile(str(tmp_path))
     assert store.load() == History()

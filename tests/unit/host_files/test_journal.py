@@ -256,7 +256,7 @@ def test_random_bytes_between_journal_lines_hide_no_entry(where, noise):
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=300))
 def test_a_new_entry_is_readable_in_a_damaged_journal(tmp_path, content):
-    """Whatever bytes the journal file contains, a new entry is appended and can be read, and the old bytes are kept."""
+    """Whatever bytes the journal file contains, the agent can add a new entry and read it again."""
     path = tmp_path / "journal.jsonl"
     path.write_bytes(content)
     path.chmod(0o600)

@@ -82,7 +82,7 @@ def test_a_child_process_does_not_keep_the_lock_of_its_parent(tmp_path):
 
 
 def test_the_lock_has_a_fallback_folder(tmp_path):
-    """If the first folder is missing, the lock file is in the fallback folder. Still only one holder gets the lock."""
+    """If the first folder for the lock file is missing, the agent uses the fallback folder."""
     (tmp_path / "run").mkdir()
     first, second = (FileLock(str(tmp_path / "no" / "lock"), str(tmp_path / "run"), wait_s=0.0) for _ in range(2))
     with first.hold():

@@ -39,7 +39,7 @@ def test_the_root_provider_is_never_a_child_provider():
 
 
 def test_a_gpus_child_provider_is_found_by_the_device_name():
-    """The agent finds the child provider of a GPU by the name of the GPU's device, and not by another device's name."""
+    """The agent finds the child provider of a GPU by the name of the GPU's device."""
     world = snapshot(placement=standing(child(GPU_06)))
     assert child_of(world, ProviderKey("mdev", GPU_06)) == child(GPU_06)
     assert child_of(world, ProviderKey("mdev", GPU_07)) is None

@@ -314,7 +314,7 @@ def test_a_device_spec_conflict_affects_only_one_provider(devices, entries):
 
 
 def test_a_vf_of_an_unknown_pf_stops_some_pci_updates():
-    """If the PF of a virtual function (VF) is unknown, providers that may contain the VF stay unchanged."""
+    """If the physical function (PF) of a VF is unknown, providers that may contain the VF stay unchanged."""
     lonely = dataclasses.replace(VFS[1], parent_address=None)
     gone, other = child("0000:99:00.0", inventory("CUSTOM_Y", 1)), child(PF, inventory(VF_CLASS, 4))
     chosen = pci_settings({"product_id": "1515"}, {"vendor_id": "10de"})

@@ -110,7 +110,7 @@ def test_a_value_from_an_unread_source_is_unknown_with_a_reason():
 
 
 def test_disk_available_least_omits_an_unreadable_guest():
-    """If a guest's disk file is unreadable, the agent computes disk_available_least without this guest and says so."""
+    """If a guest's disk file is unreadable, the agent computes disk_available_least without this guest."""
     disks = [Disk(target="vda", kind="file", source=f"/i/{name}", format="qcow2") for name in ("good", "gone")]
     guests = [domain(disk.source, disks=(disk,)) for disk in disks]
     files = (

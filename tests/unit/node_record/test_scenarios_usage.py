@@ -386,7 +386,7 @@ def test_s33_a_resize_without_a_task_state_adds_no_usage():
     ],
 )
 def test_s34_an_incoming_stopped_instance_counts_as_used(task):
-    """While a stopped instance moves to this host, its new flavor counts as used on the host."""
+    """While a stopped instance is moving to this host, the amounts of its new flavor count as used on the host."""
     there = resizing(vm_state="stopped", task_state=task, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 

@@ -151,7 +151,7 @@ def test_an_odd_value_in_a_report_does_not_stop_the_fleet_page(tmp_path, path, v
 
 
 def test_a_pipe_or_folder_named_like_a_report_is_unreadable(tmp_path):
-    """A pipe, a folder or a broken link named like a report appears in the fleet page's list of unreadable files."""
+    """If a pipe or a folder is named like a report, the fleet page lists it as an unreadable file."""
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "link.json").symlink_to(tmp_path / "nowhere")
     (tmp_path / "host-a").mkdir()

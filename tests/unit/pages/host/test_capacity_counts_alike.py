@@ -74,7 +74,7 @@ def test_host_and_placement_agree_at_any_allocation_ratio(ratio):
     assert held == recorded
 
 
-def test_an_unexplained_reserve_is_used_in_all_three_bars():
+def test_an_unexplained_reserve_counts_as_used_in_all_three_bars():
     """On the host page, the bars of nova, host and Placement all count an unexplained reserve as used."""
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]

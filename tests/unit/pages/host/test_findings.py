@@ -39,7 +39,7 @@ def test_a_finding_is_shown_with_impact_age_and_command():
 
 
 def test_an_unchecked_finding_shows_the_unread_source():
-    """If Placement was not read, the host page says that a finding could not be checked for this reason."""
+    """If a finding was not checked because Placement was not read, the host page says so."""
     missing = next(block for block in blocks_of(UNREAD) if block.code == "allocation-missing")
     assert missing.state == (
         "not known now, because placement was not read, last checked 2026-11-22 03:09:36 UTC (2 min before this page "

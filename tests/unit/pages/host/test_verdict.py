@@ -81,7 +81,7 @@ def test_a_note_says_how_long_a_source_has_been_unreadable():
 
 
 def test_the_host_page_says_why_a_finding_was_not_checked():
-    """If Placement was not read, the host page says that a finding about allocations could not be checked."""
+    """If Placement was not read, the host page gives this reason for a finding that was not checked."""
     *_, table = blocks_of(SCREEN)
     rows = [[cell.text for cell in row] for row in table.rows]
     assert [(row[1], row[3]) for row in rows] == [
@@ -98,7 +98,7 @@ def test_the_host_page_says_why_a_finding_was_not_checked():
 
 
 def test_the_host_page_shows_changes_made_after_the_audit():
-    """If `stocktake heal` ran after the audit, the host page says that its numbers are older than the change."""
+    """If a change was made after the audit, the host page says that its numbers do not contain the change yet."""
     late = dataclasses.replace(CHANGES[0], at="2026-11-22T03:11:30Z")
     (note,) = [each for each in verdict(facts(SCREEN, changes=(CHANGES[2], late))).blocks if isinstance(each, Note)]
     named = "heal 9a11aa55 at 2026-11-22 03:11:30 UTC"
