@@ -92,7 +92,7 @@ def test_replacing_a_file_leaves_no_temporary_file(tmp_path):
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives a folder to another group")
 @pytest.mark.parametrize("write", [replace_file, write_new_file])
 def test_a_written_file_gets_the_group_of_its_folder(tmp_path, write):
-    """A file that the agent writes has the group of its folder and the requested mode."""
+    """A file that the agent creates or replaces gets the group of its folder."""
     os.chown(tmp_path, -1, 4)
     old = os.umask(0o077)
     try:

@@ -195,7 +195,7 @@ def test_the_lower_count_of_a_finding_is_loaded(tmp_path, row, times):
 
 
 def test_a_finding_not_in_the_last_report_has_audit_count_0(tmp_path):
-    """If a saved finding is not in the last report, its number of audits in a row is zero."""
+    """If a saved finding is not in the last report, its count of consecutive audits starts again at 0."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())
@@ -208,7 +208,7 @@ def test_a_finding_not_in_the_last_report_has_audit_count_0(tmp_path):
     [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
 )
 def test_an_outage_is_dropped_if_the_last_report_shows_its_end(tmp_path, status, lasts):
-    """If libvirt was readable in the last report, a saved outage of libvirt is not loaded."""
+    """If libvirt was readable in the last report, the agent drops a saved outage of libvirt."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)

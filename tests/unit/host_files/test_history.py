@@ -116,7 +116,7 @@ def test_a_findings_file_that_is_not_utf8_is_ignored(tmp_path):
 
 
 def test_failed_saves_of_findings_cause_one_warning(tmp_path, caplog):
-    """If findings.json cannot be written twice in a row, the agent logs only one warning."""
+    """If two saves of findings.json in a row fail, the agent logs only one warning."""
     (tmp_path / "file").write_text("")
     store = FindingsFile(str(tmp_path / "file"))
     assert [store.save(HISTORY), store.save(HISTORY)] == [False, False]

@@ -27,7 +27,7 @@ def test_finished_changes_before_the_start_are_not_counted(tmp_path):
 
 
 def test_each_new_change_in_the_journal_is_counted_once(tmp_path):
-    """The daemon counts each change that is added to the journal after the start of the daemon exactly once."""
+    """A running daemon counts each change that is added to the journal only once."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     first = written.begin(CHANGE)

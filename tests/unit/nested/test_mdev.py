@@ -171,7 +171,7 @@ def test_mdev_providers_are_kept_if_devices_are_unreadable(libvirt, lost, why):
 
 
 def test_new_classes_of_a_vgpu_card_do_not_replace_its_provider():
-    """If the resource classes of a vGPU card change, the card's provider keeps its uuid."""
+    """If the resource classes of a vGPU card change, the agent keeps the card's existing provider."""
     old = child(GPU_06, inventory("CUSTOM_OLD", 4), inventory("VGPU", 1))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(old)), ONE_TYPE)
     found = below(tree)[GPU_06]

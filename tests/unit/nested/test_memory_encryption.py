@@ -169,7 +169,7 @@ def test_an_unknown_cpu_model_blocks_no_sev_provider():
 
 
 def test_sev_needs_only_one_readable_machine_type():
-    """One QEMU machine type with AMD SEV support is enough, even if another machine type is unreadable."""
+    """One QEMU machine type with AMD SEV is enough for a child provider, even if another type is unreadable."""
     known = encrypting(x86(machine("pc", sev=SEV), missing=(MISSING,)), sev="Y")
     assert totals(tree_of(snapshot(libvirt=known))) == {"amd_sev": {CONTEXT: 16}}
 
@@ -289,7 +289,7 @@ def test_disabled_tdx_needs_no_libvirt_capabilities(chosen):
 
 
 def test_tdx_needs_only_one_readable_machine_type():
-    """One QEMU machine type with Intel TDX support is enough, even if another machine type is unreadable."""
+    """One QEMU machine type with Intel TDX is enough for a child provider, even if another type is unreadable."""
     known = with_tdx(31, x86(machine("q35", tdx=True), missing=(MISSING,)))
     assert totals(tree_of(snapshot(libvirt=known), passing_through())) == {"intel_tdx": {CONTEXT: 31}}
 

@@ -52,7 +52,7 @@ def test_the_fleet_page_is_smaller_than_1_mb(number):
 
 
 def test_the_fleet_page_lists_hosts_with_an_unreadable_source():
-    """The fleet page lists the hosts that could not read Placement, for example, in their last audit."""
+    """The fleet page lists the hosts that could not read a source, such as Placement, in their last audit."""
     page = page_of(200)
     assert "2 hosts could not read placement in the last audit: compute-0090, compute-0190." in page
 
