@@ -26,7 +26,8 @@ from agent.resources.guests import expected_here
 class StoreOwner(enum.Enum):
     """The kinds of owners of stored bytes.
 
-    If the files' sizes add up to more than the used bytes, the agent reduces sizes in the order of these kinds.
+    If the files' sizes add up to more than the used bytes, the report shows smaller sizes: first for files of the first
+    kind, then of the next.
     """
 
     IMAGE_CACHE = "image-cache"

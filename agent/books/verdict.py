@@ -117,9 +117,10 @@ def _is_broken(known: Known, item: ConsumerClass) -> bool:
 
 
 def _expected(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer for which nova's database has an amount on this host."""
+    """Return the verdict about a consumer to which nova's database gives resources on this host."""
     if item.promised is None and not owned(item.resource_class):
-        return Verdict.UNKNOWN  # nova promised no amount, and the agent computes none for this class
+        # Nova has no amount of this class, and the agent does not decide the inventory of this class.
+        return Verdict.UNKNOWN
     settling = _is_settling(known.occupancies[item.consumer])
     found = _of_the_settled(known, item, settling=settling)
     # If nova's row just changed, the allocation may be outdated, because the agent read Placement first.

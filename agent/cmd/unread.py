@@ -1,4 +1,4 @@
-"""Say on stderr which sources an audit could not read. Fail if the report answers nothing without these sources."""
+"""Say on stderr which sources an audit could not read. Fail if an audit read too few sources for a report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def refuse_unreadable(report: AuditReport, closed: Closed | None) -> None:
-    """Raise NoDocument (exit code 75) if so many sources could not be read that the report answers nothing."""
+    """Raise NoDocument (exit code 75) if the audit read too few sources for a report."""
     if report.outcome is not Outcome.UNREADABLE:
         return
     named = ", ".join(source.name for source in report.sources if not source.ok)

@@ -318,9 +318,9 @@ class Worker:
     def _take_over(self, configured: Configured) -> Configured:
         """Use ``configured`` from now on. If a reload has replaced the configuration, drop all caches.
 
-        A reload also makes the agent forget its last write, and the traits that Placement did not know. The last write
-        serves to notice that another client overwrites the inventory, but this client may be gone. The traits may be
-        known now, if Placement was upgraded.
+        A reload also makes the agent forget its last write, and the traits that Placement did not know. The agent
+        remembers its last write to notice a client that overwrites the inventory, and that client may be gone now. The
+        traits may be known now, because Placement may have been upgraded.
         """
         if self._in_use is not None and self._in_use is not configured:
             configured.parts.host.forget()

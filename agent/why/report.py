@@ -11,7 +11,8 @@ from agent.why.model import Answer, Constraint, TreeAnswer
 class CellRoom:
     """The free resources of one NUMA cell for one more guest.
 
-    ``cpus``, ``memory_mib``: the most CPUs and MiB that a guest with floating CPUs may have.
+    ``cpus``, ``memory_mib``: the most CPUs and MiB that one guest with floating CPUs may have; never more than the
+    cell's real total.
     ``pinnable``, ``memory_pinned_mib``: the most CPUs and MiB that a guest with pinned CPUs may have. No ratio applies
     to these two numbers.
     ``cpus_free``, ``memory_free_mib``: the cell's total times the ratio, minus the usage.

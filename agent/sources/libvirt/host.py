@@ -72,7 +72,7 @@ class HostPlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Node:
-    """The node's name and CPUs; ``simulated`` describes the facts that libvirt's test driver invents."""
+    """The node's name and CPUs. ``simulated``: the names of the facts that libvirt's test driver invented."""
 
     hostname: str
     online: tuple[bool, ...]
