@@ -104,8 +104,8 @@ def test_a_deleted_compute_node_is_sent_with_three_fields(record):
     assert primitive["nova_object.changes"] == []
 
 
-def test_pci_pools_are_stored_without_change_lists():
-    """The agent removes the key `nova_object.changes` from the PCI pools of a compute node."""
+def test_pci_pools_are_stored_without_nova_object_changes():
+    """The agent stores the PCI pools of a compute node without the key `nova_object.changes`."""
     pool = {**envelope("PciDevicePool", "1.1", {"count": 1}), "nova_object.changes": ["count"]}
     pools = {**envelope("PciDevicePoolList", "1.1", {"objects": [pool]}), "nova_object.changes": ["objects"]}
     record = record_from_fields({**WHOLE, "pci_device_pools": pools})

@@ -324,8 +324,8 @@ def _without_nova(opt):
     return cfg.ListOpt("nova_conf", default=[]) if opt.dest == "nova_conf" else opt
 
 
-def test_a_missing_auth_option_is_reported(tmp_path):
-    """[placement] auth_type = password needs auth_url, and the error shows the file with auth_type."""
+def test_a_missing_auth_url_is_reported(tmp_path):
+    """[placement] auth_type = password without auth_url is an error."""
     text = ALONE.replace("auth_type = none", "auth_type = password")
     (problem,) = check(load_ours(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"
@@ -353,7 +353,7 @@ NOVA_DATABASE_ALONE = NOVA_WITH_DATABASE.replace("transport_url = rabbit://nova:
         ("[state]\nsource = none\nconnection = x://\n", NOVA_CONF, StateOptions(kind=StateKind.NONE)),
     ],
 )
-def test_the_two_files_decide_the_source_of_nova_data(tmp_path, ours, nova, taken):
+def test_the_options_select_the_source_of_nova_data(tmp_path, ours, nova, taken):
     """The options in stocktake.conf and nova.conf select nova-conductor, SQL or no source for nova's data."""
     options = state_options_from(load_beside_nova(tmp_path, ours, nova))
     assert options == taken

@@ -69,7 +69,7 @@ def test_blanks_or_empty_quotes_count_as_empty(tmp_path, key, way):
 
 
 def test_a_comment_after_the_equals_sign_is_a_value(tmp_path):
-    """In `host = # later`, the text `# later` is the value, and a notice says so. A number option causes an error."""
+    """In `host = # later`, the text `# later` is the value, and a notice says so."""
     path = write(tmp_path, "stocktake.conf", ALONE + "[agent]\nconfirm_audits = # later\n")
     with pytest.raises(ConfigError) as caught:
         load_checked([path])

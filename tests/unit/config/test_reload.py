@@ -149,7 +149,7 @@ def test_a_reload_rejects_swtpm_enabled_with_virt_type_lxc(tmp_path):
 
 
 def test_a_reload_applies_new_reserved_huge_pages(tmp_path):
-    """The agent uses a new reserved_huge_pages at once, and keeps the old [pci] device_spec until a restart."""
+    """A reload of the configuration applies a new value of reserved_huge_pages without a restart."""
     pages = "[DEFAULT]\nreserved_huge_pages = node:0,size:4,count:1\n"
     spec = '[pci]\ndevice_spec = {"vendor_id": "8086"}\n'
     running = load_ours(tmp_path, ALONE + pages + spec)

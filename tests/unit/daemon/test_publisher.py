@@ -20,8 +20,8 @@ class Configured:
     summary_interval_s = 3600.0
 
 
-def test_a_failed_report_write_is_logged_if_the_error_changes(caplog):
-    """If the report file cannot be written at several audits, the agent logs only a new or changed error."""
+def test_a_repeated_report_write_error_is_logged_once(caplog):
+    """If the report file cannot be written twice in a row, the agent logs the same error only once."""
     problems = ["full", "full", "gone", None, "gone"]
     told = []
 

@@ -70,8 +70,8 @@ def test_a_start_up_audit_without_a_delay_is_requested_at_once(asked):
     assert asked == ["start-up"]
 
 
-def test_one_start_up_audit_is_requested_after_the_set_delay(asked):
-    """The agent goes on at once at its start, and requests one start-up audit after the configured delay."""
+def test_one_start_up_audit_is_requested_after_the_delay(asked):
+    """After the configured delay, the agent requests exactly one start-up audit."""
     has_returned, waited = threading.Event(), []
 
     def ask(reason: str) -> None:

@@ -29,7 +29,6 @@ def test_a_successful_audit_clears_the_scheduled_retry():
 
 
 def test_the_delay_before_a_repeated_audit_grows_to_a_maximum():
-    """If audits ask to be repeated, the first repetition starts at once and later ones wait up to a maximum."""
     delays = [repeat_delay(number) for number in range(1, 20)]
     assert delays[0] == 0.0
     assert delays == sorted(delays)

@@ -56,7 +56,7 @@ def raised_after_an_inner_block(interruptions):
 
 
 def test_the_demo_restores_the_signal_handlers():
-    """The demo restores the signal handlers at its end, and never reacts to a signal that was ignored before."""
+    """At its end, the demo restores the signal handlers that were set before it began."""
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         of_int = signal.getsignal(signal.SIGINT)

@@ -47,8 +47,8 @@ def test_the_finding_shows_the_expected_allocation():
     assert heal < found.remedy.index(f"heal_allocations --instance {found.consumer_uuid}")
 
 
-def test_another_consumer_does_not_hide_a_missing_allocation():
-    """An instance without an allocation is reported even if Placement has an allocation for another instance."""
+def test_another_instance_does_not_hide_a_missing_allocation():
+    """An instance without an allocation is reported even if another instance has an allocation."""
     world = snapshot(**settled_world(placement=view(allocations(uuid("i2"), VCPU=1))))
     assert [f.consumer_uuid for f in findings(world, CODE)] == [I1]
 

@@ -19,7 +19,7 @@ def began(code, *instances, **changes):
 
 
 def test_a_leak_began_when_the_instance_was_deleted():
-    """The finding about a leaked allocation shows nova's deletion time of the instance as the start of the fault."""
+    """The finding about a leaked allocation says that the leak began when nova deleted the instance."""
     gone = instance(deleted=True, deleted_at=AT)
     assert began("allocation-leaked", gone) == ("2026-11-20T08:00:00Z", "the instance was deleted")
 

@@ -113,7 +113,7 @@ def test_the_finding_says_that_no_instance_uses_the_node():
 
 
 def test_the_finding_lists_consumers_of_the_orphaned_node():
-    """If a consumer has an allocation on an orphaned compute node, the finding shows it and a command to remove it."""
+    """The finding about an orphaned compute node lists the consumers that have allocations on the node."""
     held = [dataclasses.replace(each, provider_uuid=ROW.uuid) for each in allocations(uuid("i1"), VCPU=4, DISK_GB=40)]
     found = told(tree(ORPHAN, *held, inventories=(inventory("VCPU", 8),)))
     assert found.known[1:] == (
@@ -183,14 +183,14 @@ def test_the_printed_command_deletes_the_row_in_sqlite(tmp_path):
     assert (gone.deleted, gone.deleted_at is None) == (2, False)
 
 
-def test_the_advice_contains_sql_without_database_access():
-    """If the agent has no access to nova's database, the finding gives the SQL statement instead of a command."""
+def test_without_database_access_the_finding_shows_sql():
+    """Without access to nova's database, the finding shows SQL that deletes the orphaned compute node."""
     delete = of_database(None)
     assert delete.command is None
     assert "UPDATE compute_nodes SET deleted = id" in delete.words
 
 
-def test_a_role_companion_agent_first_advises_to_wait():
-    """An agent that runs beside nova-compute first advises to wait, before the orphaned compute node is deleted."""
+def test_an_agent_beside_nova_compute_first_advises_to_wait():
+    """If the agent runs beside nova-compute, its first advice on an orphaned compute node is to wait."""
     found = told(DetachedTree(uuid=ROW.uuid), chosen=settings(role=Role.COMPANION))
     assert (found.remedies[0].kind, found.remedies[0].command) == (RemedyKind.WAIT, None)

@@ -80,8 +80,8 @@ THIS_SIDE = f"allocation unset --provider {ROOT_UUID} {I1}"
     ],
     ids=["it lives here", "it lives elsewhere", "nobody knows it", "it is deleted"],
 )
-def test_the_command_removes_no_allocation_in_use(nova, there, never):
-    """If an instance has allocations on two hosts, the command in the finding removes none on the instance's host."""
+def test_the_repair_keeps_the_allocation_on_the_right_host(nova, there, never):
+    """If an instance has allocations on two hosts, the repair command keeps the one on the instance's host."""
     (found,) = findings(recorded(ZOMBIE, nova=nova), CODE)
     assert there in found.remedy
     assert never not in found.remedy

@@ -80,8 +80,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_wrong_project_is_reported_only_for_known_instances(world):
-    """The agent reports no wrong project of an instance that is deleted, on another host or unknown to nova."""
+def test_the_project_of_an_unknown_instance_is_not_checked(world):
+    """The project of an allocation is not checked if nova does not know the instance or has deleted it."""
     assert findings(world, CODE) == ()
 
 

@@ -13,7 +13,7 @@ HALF = dataclasses.replace(host(), cpus=tuple(Cpu(id=number, online=number < 2) 
 WORLD = snapshot(libvirt=HALF, placement=view(provider=root(inventory("VCPU", 3, allocation_ratio=4.0))))
 
 
-def test_s77_the_finding_shows_the_option_and_its_offline_cpus():
+def test_s77_the_finding_shows_the_option_and_the_offline_cpu():
     """If [compute] cpu_shared_set lists CPU 2 and the CPU is offline, the finding shows the option and the CPU."""
     (found,) = findings(WORLD, CODE, settings(cpu_shared_set=(0, 1, 2)))
     assert found.severity is Severity.ERROR

@@ -39,8 +39,8 @@ def deleted(**changes):
 WORLD = snapshot(nova=deleted(), libvirt=host(domain()))
 
 
-def test_the_finding_shows_the_state_and_size_of_the_guest():
-    """If a guest still runs after nova deleted its instance, the finding shows the guest's state, memory and VCPU."""
+def test_the_finding_shows_the_state_and_memory_of_the_guest():
+    """If a guest still runs after nova deleted its instance, the finding shows the guest's state and memory."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"no guest, because instance {I1} (i1) is deleted"
@@ -72,7 +72,7 @@ def test_no_leak_is_reported_while_the_guest_exists():
     assert findings(world, "allocation-leaked") == ()
 
 
-def test_a_guest_of_a_deleted_instance_needs_no_placement():
+def test_a_leftover_guest_is_reported_without_placement():
     """The guest of a deleted instance is reported even if Placement could not be read."""
     assert len(findings(without(WORLD, PLACEMENT), CODE)) == 1
 

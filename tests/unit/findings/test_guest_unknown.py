@@ -125,6 +125,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_nova_may_know_the_guest(world):
-    """A guest is not reported as unknown if its instance is here, moving or deleted, or if nova was not read."""
+def test_no_finding_if_nova_knows_the_guest(world):
+    """A guest is not reported as unknown if its instance is on this host or is moving away."""
     assert findings(world, CODE) == ()

@@ -90,7 +90,7 @@ BELIEVED = {
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
 def test_a_new_host_needs_no_compute_node_in_nova(world):
-    """The agent reports no missing compute node on a new host, on a host without guests of nova, or without nova."""
+    """A host without a compute node in nova's database is not reported if the host has no guests."""
     assert findings(world, CODE) == ()
 
 

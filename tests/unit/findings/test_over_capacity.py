@@ -101,7 +101,7 @@ def test_a_host_without_a_leak_is_reported_as_over_committed():
 
 
 def test_the_leaked_amount_is_unknown_without_nova():
-    """If nova was not read, the finding says that the leaked amount is not known and advises to move no guest."""
+    """If nova was not read, the finding about an overfull host says that the leaked amount is not known."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
     assert "it does not know how much of this use is leaked" in found.actual
@@ -109,8 +109,8 @@ def test_the_leaked_amount_is_unknown_without_nova():
     assert (dict(found.facts)["leaked_consumers"], dict(found.facts)["leaked_amount"]) == (None, None)
 
 
-def test_capacity_is_total_minus_reserved_times_ratio():
-    """With 4 CPUs, 1 of them reserved, and ratio 4, up to 12 VCPU may be used before the agent reports a finding."""
+def test_reserved_cpus_do_not_count_as_capacity():
+    """With 4 CPUs, 1 of them reserved, and an allocation ratio of 4, the capacity is 12 VCPU."""
     full = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=12))))
     chosen = settings(reserved_host_cpus=1)
     assert findings(full, CODE, chosen) == ()
@@ -137,8 +137,8 @@ def test_a_volume_that_cannot_be_reserved_is_reported():
     assert proof(found) == [("lvm", "DISK_GB", 4)]
 
 
-def test_the_capacity_comes_from_placement_without_libvirt():
-    """If libvirt could not be read, the agent compares the used amount with the inventory in Placement."""
+def test_without_libvirt_the_capacity_is_read_from_placement():
+    """If libvirt could not be read, the agent takes the host's capacity from the inventory in Placement."""
     four = view(allocations(uuid("i1"), VCPU=9), provider=root(inventory("VCPU", 2, allocation_ratio=4.0)))
     world = snapshot(**settled_world(placement=four), lost=[LIBVIRT])
     (found,) = findings(world, CODE)

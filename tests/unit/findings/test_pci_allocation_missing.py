@@ -231,7 +231,7 @@ QUIET = {
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
 def test_no_finding_if_the_pci_allocation_may_be_correct(world, chosen):
-    """The agent reports no PCI device that Placement counts, that device_spec does not list, or that is moving."""
+    """During a migration of an instance, the agent reports no missing allocation of its PCI devices."""
     assert findings(world, CODE, chosen) == ()
 
 

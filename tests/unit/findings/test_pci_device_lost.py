@@ -34,8 +34,8 @@ def test_the_finding_shows_a_lost_pci_device_and_its_consumer(devices, chosen, w
     assert uuid("i1") in found.remedy
 
 
-def test_a_card_with_too_few_virtual_functions_is_reported():
-    """If a PCI card offers 2 virtual functions and 3 are allocated, the agent reports each instance on the card."""
+def test_instances_on_a_card_with_too_few_vfs_are_reported():
+    """If a PCI card has fewer virtual functions than are allocated, each instance on the card is reported."""
     allocations = (held(PF, VF_CLASS, 2), held(PF, VF_CLASS, 1, consumer="i2"))
     there = tree(child(PF, inventory(VF_CLASS, 4)), allocations=allocations)
     found = findings(world(*functions(PF, 2), placement=there), CODE, ALL)
@@ -52,7 +52,7 @@ SPENT = child(GPU, inventory(T4, 1, reserved=1), traits=ONCE)
 
 
 def test_a_lost_one_time_use_device_is_always_reported():
-    """A used PCI device with one_time_use is reported as lost even if no instance has the device allocated."""
+    """A lost PCI device with one_time_use is reported even if no instance uses the device any more."""
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (

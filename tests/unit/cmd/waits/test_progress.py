@@ -106,8 +106,8 @@ def test_the_progress_line_fits_a_narrow_terminal(one_line, monkeypatch):
         assert one_line.after(AFTER_S) == "\rwaiting for libvirt, at most 28 s more;"
 
 
-def test_a_narrow_terminal_omits_the_source_address(one_line, monkeypatch):
-    """If the terminal is too narrow, the line about a wait shows `placement` without the URL of Placement."""
+def test_a_narrow_terminal_omits_the_url_of_the_source(one_line, monkeypatch):
+    """On a narrow terminal, the line about a wait for Placement does not show Placement's URL."""
     monkeypatch.setenv("COLUMNS", "60")
     with one_line.progress.waiting(PLACEMENT, 30.0):
         assert one_line.after(AFTER_S) == "\rwaiting for placement, at most 28 s more; stop with Ctrl-C"

@@ -116,7 +116,7 @@ def test_an_invalid_mdev_class_is_rejected(tmp_path, name):
 
 
 def test_a_non_pci_mdev_device_must_exist_in_sysfs(tmp_path):
-    """The agent accepts `mtty_mtty` in device_addresses only if sysfs contains the device."""
+    """An mdev device without a PCI address, such as `mtty_mtty`, is rejected if it is not in sysfs."""
     loaded = loaded_with(
         tmp_path, "[devices]\nenabled_mdev_types = mtty-1\n[mdev_mtty-1]\ndevice_addresses = mtty_mtty,0000:01:00.0\n"
     )

@@ -8,7 +8,7 @@ from tests.rigs.configs import ALONE, load_beside_nova, load_ours, write
 
 
 def test_deprecated_pci_options_come_before_device_spec(tmp_path):
-    """The agent also reads passthrough_whitelist, the old name; its entries come before those of device_spec."""
+    """Entries of the deprecated option passthrough_whitelist come before those of [pci] device_spec."""
     text = (
         '[DEFAULT]\npci_passthrough_whitelist = {"vendor_id": "0001"}\n[pci]\nreport_in_placement = true\n'
         'device_spec = [{"vendor_id": "0002"}, {"vendor_id": "0003"}]\ndevice_spec = {"vendor_id": "0004"}\n'
@@ -25,8 +25,8 @@ def test_no_pci_devices_are_offered_by_default(tmp_path):
     assert (settings.specs, settings.report_in_placement) == ((), False)
 
 
-def test_s120_each_invalid_device_spec_shows_its_file(tmp_path):
-    """If two files contain invalid [pci] device_spec entries, the error lists both entries with their files."""
+def test_s120_invalid_device_specs_are_listed_with_their_files(tmp_path):
+    """If two files contain invalid [pci] device_spec entries, one error lists both entries with their files."""
     bad_id, no_json, good = '{"vendor_id": "xyz"}', "{vendor", '{"vendor_id": "8086"}'
     first = write(tmp_path, "a.conf", f"{ALONE}[pci]\ndevice_spec = {bad_id}\ndevice_spec = {good}\n")
     second = write(tmp_path, "b.conf", f"[pci]\ndevice_spec = {no_json}\n")
@@ -37,8 +37,8 @@ def test_s120_each_invalid_device_spec_shows_its_file(tmp_path):
     assert of_second.startswith(f"{second}: [pci] device_spec = {no_json!r}: not JSON")
 
 
-def test_s120_devname_is_rejected_if_pci_is_in_placement(tmp_path):
-    """With [pci] report_in_placement = true, an entry of device_spec may not contain devname."""
+def test_s120_devname_is_rejected_with_report_in_placement(tmp_path):
+    """With [pci] report_in_placement = true, a device_spec entry with devname is rejected."""
     text = '[pci]\nreport_in_placement = true\ndevice_spec = {"devname": "eth1"}\n'
     with pytest.raises(ConfigError) as caught:
         pci(load_ours(tmp_path, ALONE + text))

@@ -45,8 +45,8 @@ def test_the_agent_uses_rabbitmq_options_from_its_own_file(tmp_path):
     assert options.response_timeout_s == 7.0
 
 
-def test_our_rabbitmq_options_override_those_of_nova_conf(tmp_path):
-    """heartbeat_rate from stocktake.conf overrides the one from nova.conf; other options of nova.conf remain."""
+def test_stocktake_conf_overrides_rabbitmq_options_of_nova_conf(tmp_path):
+    """heartbeat_rate in stocktake.conf overrides heartbeat_rate in nova.conf."""
     ours = ASKED + "[oslo_messaging_rabbit]\nheartbeat_rate = 2\nssl = true\n"
     loaded = load_beside_nova(tmp_path, ours, NOVA)
 

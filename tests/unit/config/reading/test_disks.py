@@ -83,7 +83,7 @@ def test_ceph_options_are_used_only_for_ceph_disks(tmp_path):
 
 
 def test_the_image_cache_is_inside_instances_path(tmp_path):
-    """The agent expects nova's image cache in the folder `_base`, or in the one that nova.conf sets."""
+    """By default, nova's image cache is the folder `_base` inside instances_path."""
     loaded = load_beside_nova(tmp_path, "", "[DEFAULT]\nstate_path = /srv/nova\n")
     assert settings_from(loaded).instances_path == "/srv/nova/instances"
     assert cache_path(loaded) == "/srv/nova/instances/_base"

@@ -141,8 +141,8 @@ def test_file_backed_memory_is_accepted_with_ram_ratio_one(tmp_path):
     assert file_backed_memory_mib(load_ours(tmp_path, ALONE)) == 0
 
 
-def test_file_backed_memory_without_a_reserve_is_silent(tmp_path):
-    """file_backed_memory causes no notice if reserved_host_memory_mb is 0."""
+def test_file_backed_memory_without_reserve_causes_no_notice(tmp_path):
+    """With reserved_host_memory_mb = 0, the option file_backed_memory causes no notice."""
     text = BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = 0\n"
     assert list(memory_notices(load_ours(tmp_path, ALONE + text))) == []
 

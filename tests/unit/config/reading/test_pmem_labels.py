@@ -47,7 +47,7 @@ def test_an_invalid_pmem_namespaces_value_is_rejected(tmp_path, value, said):
 
 @pytest.mark.parametrize(("length", "refused"), [(233, False), (234, True)])
 def test_a_pmem_label_over_233_characters_is_rejected(tmp_path, length, refused):
-    """A longer label in pmem_namespaces would make a resource class name that is too long."""
+    """With a label of more than 233 characters, the name of the resource class would be too long."""
     # A class name has at most 255 characters, and CUSTOM_PMEM_NAMESPACE_ takes 22 of them.
     loaded = loaded_with(tmp_path, f"{'x' * length}:ns_0")
     if not refused:
