@@ -155,10 +155,7 @@ def test_a_valid_volume_group_name_is_accepted(tmp_path, name):
     ],
 )
 def test_an_invalid_option_is_rejected_with_its_file(tmp_path, text, problem):
-    """The error shows the file, the option and its value, and what is wrong.
-
-    An unset option has `default` as its file.
-    """
+    """The error shows the file, the option, its value and what is wrong."""
     (found,) = check(loaded_with(tmp_path, text))
     path = f"{tmp_path}/stocktake.conf"
     default = "default" if "event_cap" in problem else path

@@ -30,7 +30,7 @@ def test_host_defaults_to_the_name_of_the_machine(tmp_path):
 
 
 def test_my_ip_defaults_to_an_address_of_the_machine(tmp_path):
-    """If my_ip is not set, the agent uses an IPv4 address of the machine, or none if it finds none."""
+    """Without my_ip, the agent uses an IPv4 address of the machine, if there is one."""
     found = load_ours(tmp_path, ALONE).value("DEFAULT", "my_ip")
     assert found is None or ipaddress.ip_address(found).version == 4
     assert load_ours(tmp_path, ALONE + "[DEFAULT]\nmy_ip = 192.0.2.9\n").value("DEFAULT", "my_ip") == "192.0.2.9"

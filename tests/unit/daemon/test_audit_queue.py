@@ -118,8 +118,8 @@ def test_steady_requests_cannot_postpone_an_audit_for_ever(queue, clock):
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operator_request_takes_queued_requests_along(queue):
-    """An operator's request starts an audit at once, and the audit also serves the requests already queued."""
+def test_an_operator_request_also_serves_queued_requests(queue):
+    """An operator's request starts an audit at once, and this audit also serves all queued requests."""
     queue.request("domain: started")
     queue.request_now("signal")
     assert queue.take(0) == ("domain: started", "signal")
@@ -207,8 +207,8 @@ def test_the_worker_waits_until_an_audit_request_is_due():
     assert 0.1 <= time.monotonic() - asked_at < 60.0
 
 
-def test_a_queue_on_hold_collects_events_without_an_audit(queue, clock):
-    """While the audit queue is on hold, events start no audit; the release hands all requests to one audit."""
+def test_a_queue_on_hold_starts_no_audit(queue, clock):
+    """While the audit queue is on hold, it collects requests and starts no audit."""
     queue.hold()
     queue.request("libvirt: connected")
     queue.request_in_turn("interval")

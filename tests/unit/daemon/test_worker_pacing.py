@@ -50,7 +50,6 @@ def test_the_delay_before_a_retry_varies_randomly():
 
 @given(AUDITS)
 def test_a_failed_audit_is_followed_by_another_audit(audits):
-    """The agent schedules a further audit if an audit has failed or has asked to be repeated, and only then."""
     state = FollowUp()
     for number, (failed, audit_again) in enumerate(audits):
         now = float(number)
@@ -121,8 +120,8 @@ def test_retry_pauses_double_up_to_a_maximum():
 
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
-def test_a_retry_never_comes_before_the_earliest_allowed_time(failed, audit_again, hold_s, due_in):
-    """If Placement asks for a pause by Retry-After, the agent schedules no further audit before the pause ends."""
+def test_a_retry_waits_for_the_pause_that_placement_asks_for(failed, audit_again, hold_s, due_in):
+    """If Placement answers with Retry-After, the agent schedules no retry before that time has passed."""
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
     after = follow_up(before, 100.0, failed=failed, audit_again=audit_again, not_before=100.0 + hold_s)
     assert (after.at is None) is (not failed and not audit_again)

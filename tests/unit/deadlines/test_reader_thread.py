@@ -38,7 +38,7 @@ def test_every_read_runs_on_the_same_reader_thread(reader):
 
 
 def test_an_exception_resets_the_count_of_timeouts(reader, gate):
-    """An exception inside a read reaches the caller and resets the count of timeouts, as the source has answered."""
+    """A read that raises an exception has answered, so the count of timeouts returns to 0."""
     miss(reader, gate)
     gate.set()
     until(lambda: reader_is_free(reader), 60, "the hanging call returns")

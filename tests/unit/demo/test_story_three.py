@@ -76,5 +76,5 @@ def test_story_3_is_not_shown_for_an_unexpected_answer(changes):
 
 @pytest.mark.parametrize("answer", [None, TreeAnswer(root_uuid="u", root_name="h")], ids=["no tree", "fits"])
 def test_story_3_is_not_shown_if_the_server_fits(answer):
-    """Story 3 of the demo, about a server that is too large, is skipped if the server fits."""
+    """Story 3 of the demo, about a server that is too large, is not shown if the server fits."""
     assert not third(answer).shown

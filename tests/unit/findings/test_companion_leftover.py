@@ -36,8 +36,8 @@ GONE = snapshot(placement=HELD)
 THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
-def test_a_role_owner_agent_reports_its_own_old_allocation():
-    """After a change to [agent] role = owner, the agent reports an allocation that it made in role companion."""
+def test_an_allocation_left_from_an_earlier_role_is_reported():
+    """In [agent] role = owner, the agent needs no allocation of its own and reports one that is left."""
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)
@@ -65,7 +65,7 @@ def recorded(name, consumer_type):
 
 @pytest.mark.parametrize("role", Role)
 def test_an_allocation_made_under_an_old_host_uuid_is_reported(role):
-    """In every role, the agent reports an allocation that an agent made while this host had another UUID."""
+    """The agent reports an allocation that it made when this host had another UUID."""
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy

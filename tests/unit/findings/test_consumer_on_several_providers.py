@@ -43,7 +43,7 @@ WORLD = recorded(ZOMBIE)
 
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, LIBVIRT)], ids=["all read", "without libvirt"])
-def test_a_consumer_with_allocations_on_two_hosts_is_reported(world):
+def test_an_instance_with_allocations_on_two_hosts_is_reported(world):
     """If an instance has VCPU and MEMORY_MB allocated on two hosts, the finding shows the amounts on each host."""
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
@@ -143,8 +143,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocations_may_be_correct(world):
-    """No instance with allocations on two providers is reported during a resize or for shared storage."""
+def test_allocations_on_two_hosts_are_normal_during_a_resize(world):
+    """During a resize, the agent does not report an instance with allocations on two hosts."""
     assert findings(world, CODE) == ()
 
 

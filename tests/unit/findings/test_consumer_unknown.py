@@ -77,6 +77,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_nova_may_know_the_consumer(world):
-    """A consumer is not reported as unknown if nova or libvirt has its UUID or if another service created it."""
+def test_a_consumer_that_nova_knows_is_not_reported(world):
+    """A consumer in Placement is not reported as unknown if nova's database has its UUID."""
     assert findings(world, CODE) == ()

@@ -91,6 +91,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_instance_may_not_be_deleted(world):
-    """The agent does not report a guest if nova still has its instance, never had it or deleted it only just now."""
+def test_a_guest_with_an_existing_instance_is_not_reported(world):
+    """A guest whose instance still exists in nova is not reported as left over."""
     assert findings(world, CODE) == ()

@@ -52,8 +52,8 @@ def test_the_finding_shows_the_evacuation_and_the_allocation(status):
     assert f"allocation unset --provider {found.provider_uuid} {found.consumer_uuid}" in found.remedy
 
 
-def test_an_evacuated_instance_is_promised_nothing_here():
-    """By nova's database, an instance that was evacuated to another host needs no resources on this host."""
+def test_an_evacuated_instance_needs_nothing_on_the_old_host():
+    """The agent counts no resources for an instance that was evacuated to another host."""
     assert decided(WORLD).books.promised.claims == ()
 
 

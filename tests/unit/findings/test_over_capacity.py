@@ -128,7 +128,7 @@ def test_a_large_amount_is_printed_with_all_digits():
 
 
 def test_a_volume_that_cannot_be_reserved_is_reported():
-    """If a volume made by hand needs more DISK_GB than the agent can reserve, the agent reports the volume."""
+    """If too little DISK_GB is left to reserve for a volume made by hand, the agent reports the volume."""
     (found,) = findings(
         snapshot(lvm=group(6, volume("by-hand", 3.5))), CODE, lvm_settings(reserved_host_disk_mib=5 * 1024)
     )
@@ -171,8 +171,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_class_is_reported_only_if_usage_exceeds_capacity(world):
-    """A host that is exactly full causes no finding, and the agent checks only resource classes that it measures."""
+def test_a_host_that_is_exactly_full_is_not_reported(world):
     assert findings(world, CODE) == ()
 
 

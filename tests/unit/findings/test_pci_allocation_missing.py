@@ -81,8 +81,8 @@ def test_s125_two_unallocated_pci_devices_are_in_one_finding():
     assert [claim.source.key for claim in found.evidence] == [f"{I1} {FIRST}", f"{I1} {SECOND}"]
 
 
-def test_s125_a_missing_pci_allocation_is_only_proposed():
-    """The finding gives commands that add the allocation of a PCI device; the audit itself writes no allocation."""
+def test_s125_an_audit_does_not_add_a_pci_allocation():
+    """If a PCI allocation is missing, the finding shows commands that add it, but the audit adds nothing."""
     decision = decided(taking(FIRST, SECOND), ALL)
     (found,) = (f for f in decision.findings if f.code == CODE)
     assert found.remedy.startswith(
@@ -94,8 +94,8 @@ def test_s125_a_missing_pci_allocation_is_only_proposed():
     assert decision.plan.allocations == ()
 
 
-def test_the_finding_shows_only_providers_that_differ():
-    """If a guest uses two PCI cards and Placement is right about one, the finding shows only the other card."""
+def test_the_finding_shows_only_the_card_that_differs():
+    """If a guest uses two PCI cards and one allocation is wrong, the finding shows only that card."""
     recorded = (*FLAVOR, held(GPU, T4), held(PF, VF_CLASS, 1), held(PF, VF_CLASS, 2, consumer="i2"))
     (found,) = findings(taking(GPU, FIRST, SECOND, recorded=recorded), CODE, ALL)
     assert found.expected.startswith(f"2 {VF_CLASS} on {PF_NAME} for ")
@@ -120,7 +120,7 @@ def test_missing_allocations_on_two_cards_are_in_one_finding():
 
 
 def test_an_unallocated_physical_function_is_reported():
-    """A guest that uses a whole PCI network card is reported if Placement does not count the card for it."""
+    """A guest that uses a whole PCI network card without an allocation is reported."""
     bare = view(FLAVOR, providers=(root(), child(PF, inventory(PF_CLASS, 1))))
     world = taking(PF, devices=VFS[:1], placement=bare)
     (found,) = findings(world, CODE, pci_settings({"product_id": "1563"}))
@@ -154,14 +154,14 @@ def test_the_advice_without_nova_does_not_mention_nova_compute():
 
 
 def test_s126_an_instance_without_allocations_has_one_finding():
-    """An instance with PCI devices and no allocation at all causes allocation-missing, and no PCI finding."""
+    """An instance without any allocation causes one finding, and no second one about its PCI devices."""
     world = taking(FIRST, SECOND, recorded=())
     assert findings(world, CODE, ALL) == ()
     assert [f.consumer_uuid for f in findings(world, "allocation-missing", ALL)] == [I1]
 
 
 def test_s126_a_volume_booted_instance_has_no_pci_finding():
-    """If an instance that boots from a volume has no allocation at all, its PCI devices cause no separate finding."""
+    """A volume-booted instance without any allocation causes no finding about its PCI devices."""
     chosen = dataclasses.replace(lvm_settings(), pci=ALL.pci)
     left = group(6, volume(f"{I1}_disk", 1))
     world = taking(FIRST, recorded=(), lvm=left, nova=state(instance(boots_from_volume=True)))

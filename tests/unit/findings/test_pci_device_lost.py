@@ -81,6 +81,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("facts", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_for_a_pci_device_that_is_there_or_unused(facts, chosen):
-    """The agent reports no PCI device as lost if libvirt still lists the device or no instance has it allocated."""
+def test_a_listed_or_unused_pci_device_is_not_reported_as_lost(facts, chosen):
+    """A PCI device is not reported as lost if libvirt lists the device or no instance uses it."""
     assert findings(facts, CODE, chosen) == ()

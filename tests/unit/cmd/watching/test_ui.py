@@ -65,8 +65,8 @@ def test_the_next_host_is_selected_if_a_host_disappears():
     assert others[placed(ui, others, PAGE).index].host == "host-03"
 
 
-def test_the_untouched_selection_stays_on_the_first_row():
-    """If no key was pressed and a worse host becomes the first row, the worse host is selected."""
+def test_without_a_key_press_the_first_row_stays_selected():
+    """Until a key is pressed, the first row is selected, even if another host moves to that row."""
     ui = after()
     worse = [*view(cell(seen(clean("worse"), age_s=999))).rows, *rows(ui)]
     assert worse[placed(ui, worse, PAGE).index].host == "worse"
@@ -124,7 +124,6 @@ def test_the_enter_key_opens_and_closes_the_details():
 @pytest.mark.parametrize("ui", [Ui(), Ui(detail_top=3)])
 @pytest.mark.parametrize(("key", "action"), [("q", Action.QUIT), ("u", Action.AUDIT), ("x", Action.NOTHING)])
 def test_the_q_key_quits_and_the_u_key_starts_an_audit(ui, key, action):
-    """The keys `q` and `u` have the same effect in the host table and in the details of a host."""
     assert pressed(ui, key, FLEET.rows, PAGE)[1] is action
 
 

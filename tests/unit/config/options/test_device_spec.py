@@ -159,7 +159,7 @@ def test_an_invalid_device_spec_is_rejected_with_a_reason(text, reason):
 
 
 def test_all_invalid_device_specs_are_in_one_error():
-    """The operator sees the problems of all invalid [pci] device_spec entries at once."""
+    """One error lists the problems of all invalid [pci] device_spec entries."""
     found = problems('{"vendor_id": "x", "managed": "m"}', "{}", "nothing")
     assert [text.split(":")[0] for text in found] == ['{"vendor_id"', '{"vendor_id"', "'nothing'"]
     assert ["vendor_id 'x'" in found[0], "managed" in found[1], "not JSON" in found[2]] == [True, True, True]

@@ -99,7 +99,7 @@ def test_traits_with_a_physical_network_cause_a_notice():
 
 
 def test_two_device_specs_with_the_same_filter_are_found():
-    """The agent finds an earlier [pci] device_spec entry with the same filter, even if it is written differently."""
+    """The agent finds two [pci] device_spec entries with the same filter even if it is written in two ways."""
     first, other = one(vendor_id="10DE", address="81:00.0"), one(vendor_id="10de", address="81:00.1")
     again = one(address="*:81:00.0", vendor_id="0x10de", traits="A")
     assert earlier_twin(again, (other, first)) is first

@@ -49,7 +49,7 @@ def test_s80_reserved_host_cpus_exclude_cpu_sets(tmp_path, option):
 
 
 def test_s80_an_overlap_error_shows_both_files(tmp_path):
-    """cpu_dedicated_set in stocktake.conf overlaps cpu_shared_set in nova.conf, and the error shows both files."""
+    """If CPU lists in stocktake.conf and nova.conf overlap, the error shows both files."""
     nova = "[compute]\ncpu_shared_set = 0-1\n"
     with pytest.raises(ConfigError) as caught:
         cpu_sets(load_beside_nova(tmp_path, "[compute]\ncpu_dedicated_set = 1-3\n", nova))

@@ -87,8 +87,8 @@ def test_the_last_of_two_huge_page_entries_applies(tmp_path):
     assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 3),)
 
 
-def test_our_huge_pages_replace_those_of_nova_conf(tmp_path):
-    """If stocktake.conf sets reserved_huge_pages, all entries of nova.conf are ignored."""
+def test_stocktake_conf_replaces_huge_pages_of_nova_conf(tmp_path):
+    """If stocktake.conf sets reserved_huge_pages, the agent ignores those of nova.conf."""
     nova = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:1,size:2048,count:64\n"
     assert len(reserved_huge_pages(load_beside_nova(tmp_path, "", nova))) == 2
     ours = f"[DEFAULT]\n{PAGES}node:2,size:4,count:1\n"

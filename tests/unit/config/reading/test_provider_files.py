@@ -34,8 +34,8 @@ def test_provider_yaml_entries_are_part_of_the_settings(tmp_path):
     assert provider_entries(loaded) == (entry,)
 
 
-def test_s131_an_invalid_provider_file_is_an_error(tmp_path):
-    """A provider.yaml with a standard trait is rejected as a configuration error, not just with a notice."""
+def test_s131_a_standard_trait_in_provider_yaml_is_an_error(tmp_path):
+    """A provider.yaml may add only custom traits; a standard trait is a configuration error."""
     loaded = loaded_with(tmp_path, GOOD.replace("CUSTOM_FAST", "HW_CPU_X86_VMX"))
     (problem,) = check(loaded)
     assert problem.startswith(f"{tmp_path}/providers/a.yaml:")
