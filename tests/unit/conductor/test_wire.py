@@ -74,7 +74,7 @@ def test_flavor_and_numa_become_json_text():
 
 
 def test_an_instance_without_a_flavor_has_a_problem():
-    """An Instance that nova-conductor sends without a flavor is marked: `the flavor is unknown`."""
+    """An Instance that nova-conductor sends without a flavor gets the problem `the flavor is unknown`."""
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
     assert "the flavor is unknown" in instance_from_row(wire.instance_row(fields), ()).problem

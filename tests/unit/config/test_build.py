@@ -163,7 +163,7 @@ def test_an_invalid_option_is_rejected_with_its_file(tmp_path, text, problem):
 
 
 def test_vcpu_pin_set_allows_reserved_host_cpus(tmp_path):
-    """reserved_host_cpus may be set together with cpu_shared_set if vcpu_pin_set is set too."""
+    """With vcpu_pin_set, reserved_host_cpus and cpu_shared_set may be set together."""
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n"
     assert problems_of(tmp_path, text) == []
 

@@ -225,7 +225,7 @@ def test_placement_requests_have_a_10_s_timeout(tmp_path):
 
 
 def test_a_lock_path_option_is_rejected_with_a_hint(tmp_path):
-    """The agent has no option lock_path, and its error advises to set [agent] state_dir."""
+    """The error about lock_path, which is no option of the agent, advises to set [agent] state_dir."""
     (problem,) = problems_of([str(write(tmp_path, "a.conf", ALONE + "[DEFAULT]\nlock_path = /run/lock\n"))])
     assert problem.endswith(
         "unknown option [DEFAULT] lock_path: set [agent] state_dir instead; the agent's lock file is in that folder"

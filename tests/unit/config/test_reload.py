@@ -12,7 +12,7 @@ from tests.rigs.configs import ALONE, load_ours, write
 
 
 def test_a_reload_changes_only_mutable_options(tmp_path):
-    """A reload applies the new interval, keeps the old [DEFAULT] host, and reports that host needs a restart."""
+    """A reload applies a new update_resources_interval and keeps the old [DEFAULT] host."""
     running = load_ours(tmp_path, ALONE + "[DEFAULT]\nupdate_resources_interval = 5\nhost = a\n")
     write(tmp_path, "stocktake.conf", ALONE + "[DEFAULT]\nupdate_resources_interval = 9\nhost = b\ndebug = true\n")
     reloaded = reload(running)
@@ -120,8 +120,8 @@ def test_a_reload_rejects_a_missing_configuration_file(tmp_path):
         reload(running)
 
 
-def test_removed_images_type_stays_in_force_until_a_restart(tmp_path):
-    """If [libvirt] images_type and images_volume_group leave the file, a reload keeps their old values."""
+def test_a_removed_images_type_stays_in_force_until_a_restart(tmp_path):
+    """If [libvirt] images_type is removed from the file, the agent keeps the old value until a restart."""
     running = load_ours(tmp_path, ALONE + "[libvirt]\nimages_type = lvm\nimages_volume_group = guests\n")
     write(tmp_path, "stocktake.conf", ALONE)
     reloaded = reload(running)

@@ -247,7 +247,7 @@ def test_interval_audits_start_without_a_delay(queue, clock):
 
 
 def test_rpc_requests_soon_after_an_rpc_audit_share_one_audit(queue, clock):
-    """3 s after an audit by RPC, 500 further RPC requests cause a single audit, which starts 7 s later."""
+    """For 10 s after an audit by RPC, further RPC requests only wait; then one audit serves them all."""
     assert queue.request_by_peer("rpc") == 0.0
     assert queue.take(0) == ("rpc",)
     clock.now += 3

@@ -125,7 +125,7 @@ def test_an_operator_request_during_an_outage_starts_an_audit(living, monkeypatc
 
 
 def test_events_do_not_make_the_retry_of_placement_earlier(living):
-    """While Placement is down, audits for libvirt events leave Placement out until the scheduled retry is due."""
+    """Audits for libvirt events do not ask Placement before the scheduled retry."""
     waiting, live = living
     outage = Outage(hold_s=3.5)
     live(outage)

@@ -32,8 +32,8 @@ THREE = view(allocations(I1, VCPU=3, MEMORY_MB=128, DISK_GB=1))
 WORLD = snapshot(**settled_world(placement=THREE))
 
 
-def test_the_finding_shows_the_expected_and_recorded_amount():
-    """If Placement records 3 VCPU and the flavor has 1, the finding shows the two amounts and a repair command."""
+def test_the_finding_shows_the_expected_and_the_actual_amount():
+    """If Placement counts 3 VCPU and the flavor has 1, the finding shows the two amounts."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, "VCPU")
     assert found.expected == f"1 VCPU for instance {I1}"
@@ -89,7 +89,7 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_finding_if_the_allocation_may_be_correct(world):
-    """The agent reports no difference during a task or a resize, or if nova or Placement was not read."""
+    """During a task or a resize of an instance, the agent does not compare its allocation with the flavor."""
     assert findings(world, CODE) == ()
 
 

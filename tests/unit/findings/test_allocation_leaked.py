@@ -125,7 +125,7 @@ def sharing(*held: Allocation, **changes: Any) -> PlacementView:
 
 
 def test_a_leak_on_shared_storage_shows_the_provider_uuid():
-    """If a deleted instance still has 5 GiB on a sharing provider, the finding shows that provider's UUID."""
+    """If a deleted instance still has disk space on shared storage, the finding shows the provider's UUID."""
     world = snapshot(nova=state(deleted()), placement=sharing(*allocations(I1, DISK_GB=5)))
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual) == (

@@ -75,5 +75,5 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_finding_if_the_instance_may_need_no_allocation(world):
-    """The agent reports no missing allocation during a build, a task or a migration, or if a source was not read."""
+    """During a build, a task or a migration of an instance, no missing allocation is reported."""
     assert findings(world, CODE) == ()

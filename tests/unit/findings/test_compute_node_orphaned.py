@@ -166,8 +166,8 @@ def test_the_delete_command_for_mysql_calls_the_mysql_client():
     assert "the database user reader needs the right to UPDATE" in delete.words
 
 
-def test_the_printed_command_deletes_the_row_in_sqlite(tmp_path):
-    """The printed command marks only the orphaned compute node as deleted in an SQLite file with an unusual name."""
+def test_the_printed_command_deletes_the_node_in_sqlite(tmp_path):
+    """If nova's database is an SQLite file, the printed command deletes only the orphaned compute node."""
     file = tmp_path / 'a cell\'s "file".sqlite'
     engine = sqlalchemy.create_engine(f"sqlite:///{file}")
     cell.create_tables(engine)

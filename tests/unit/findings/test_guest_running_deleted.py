@@ -60,7 +60,7 @@ def test_a_shut_off_guest_of_a_deleted_instance_is_reported():
 
 
 @pytest.mark.parametrize("policy", UnmanagedPolicy)
-def test_unknown_guests_does_not_hide_a_deleted_instance(policy):
+def test_the_option_unknown_guests_hides_no_deleted_instance(policy):
     """The guest of a deleted instance is reported for every value of the option [agent] unknown_guests."""
     assert len(findings(WORLD, CODE, settings(unknown_guests=policy))) == 1
 

@@ -91,7 +91,7 @@ def test_the_option_unknown_guests_decides_what_is_reserved(policy, told, reserv
 
 
 def test_allocated_resources_of_a_guest_are_not_reserved():
-    """If Placement already counts the VCPU of an unknown guest, the agent reserves only the guest's memory."""
+    """If Placement already counts the VCPU of an unknown guest, the agent does not reserve them again."""
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

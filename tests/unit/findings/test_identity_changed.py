@@ -106,7 +106,7 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_finding_without_a_known_change_of_name_or_uuid(world):
-    """The agent reports no changed identity if name and UUID agree, or if nova or Placement was not read."""
+    """The agent reports no changed host name or UUID if nova or Placement could not be read."""
     assert findings(world, CODE) == ()
 
 

@@ -14,7 +14,7 @@ CODE = "mdev-type-unknown"
 
 
 def test_the_finding_lists_the_mdev_types_that_devices_offer():
-    """If no device makes a type of enabled_mdev_types, the finding lists the types that the devices offer."""
+    """If no device offers a type of enabled_mdev_types, the finding lists the types that the devices offer."""
     chosen = settings(mdev_types=(mdev_type("nvidia-11"), mdev_type("nvidia-99", resource_class="CUSTOM_BIG")))
     (found,) = findings(snapshot(libvirt=CARDS), CODE, chosen)
     assert (found.severity, found.resource_class, found.subject) == (Severity.ERROR, "CUSTOM_BIG", "nvidia-99")

@@ -276,8 +276,8 @@ QUIET_CHILDREN = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET_CHILDREN.values(), ids=QUIET_CHILDREN.keys())
-def test_no_finding_for_a_full_child_provider(world, chosen):
-    """The agent reports no child provider that is exactly full, and none if the host's devices cannot be listed."""
+def test_a_full_child_provider_is_not_reported(world, chosen):
+    """A child provider that is exactly full is not over capacity."""
     assert findings(world, CODE, chosen) == ()
 
 
@@ -329,7 +329,7 @@ def test_s21_two_instances_pinned_to_one_cpu_are_reported():
 
 
 def test_thread_policy_isolate_also_occupies_sibling_cpus():
-    """An instance with thread policy isolate is pinned to CPU 2. An instance on CPU 2's sibling is a conflict."""
+    """If an instance with thread policy isolate is on CPU 2, another instance on CPU 2's sibling is reported."""
     (found,) = of_cpus(pinned("a", 2, cell=1, thread_policy="isolate"), pinned("b", 3, cell=1))
     assert dict(found.facts)["cpus"] == "3"
 
@@ -352,7 +352,7 @@ def test_unpinned_guests_on_the_same_cpu_are_not_reported():
 
 
 def test_a_resize_on_the_same_host_is_no_pinning_conflict():
-    """During a resize on one host, the old and the new size of an instance may be pinned to the same CPU."""
+    """During a resize on one host, an instance may be pinned twice to the same CPU."""
     both_sides = dataclasses.replace(
         pinned("a", 1),
         task_state="resize_finish",
@@ -372,7 +372,6 @@ def test_no_pinning_conflict_without_nova_or_libvirt(lost):
     assert [found for found in findings(world, CODE, DEDICATED) if dict(found.facts).get("cpus")] == []
 
 
-def test_no_pinning_conflict_while_a_cpu_is_offline():
-    """While a configured CPU of the host is offline, the agent reports no conflict between pinned instances."""
+def test_no_pinning_conflict_is_reported_while_a_cpu_is_offline():
     offline = tuple(dataclasses.replace(cpu, online=cpu.id != 3) for cpu in TWO_CELLS.cpus)
     assert of_cpus(pinned("a", 1), pinned("b", 1), libvirt=dataclasses.replace(TWO_CELLS, cpus=offline)) == []

@@ -128,7 +128,7 @@ def test_an_unallocated_physical_function_is_reported():
 
 
 def test_the_command_contains_the_uuid_of_a_future_provider():
-    """If a PCI device has no provider in Placement yet, the repair command has the provider's future UUID."""
+    """If a PCI device has no provider yet, the command contains the UUID that the provider will get."""
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected

@@ -29,7 +29,7 @@ def test_remaining_pci_providers_are_reported_without_libvirt():
 
 
 def test_no_finding_if_no_pci_providers_remain():
-    """The agent reports report_in_placement = false only if Placement has PCI providers of this host."""
+    """If Placement has no PCI providers of this host, report_in_placement = false causes no finding."""
     assert findings(world(device("0000:81:00.0"), placement=tree()), CODE, OFF) == ()
     assert findings(world(placement=THERE), CODE, pci_settings()) == ()
     assert findings(without(world(placement=THERE), PLACEMENT), CODE, OFF) == ()

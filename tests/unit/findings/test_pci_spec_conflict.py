@@ -106,7 +106,7 @@ def test_the_finding_id_does_not_depend_on_placement():
 
 
 def test_a_class_from_provider_yaml_causes_no_finding():
-    """An operator may add a resource class to a PCI provider by YAML; allocations of the class are no conflict."""
+    """A provider.yaml may add a resource class to a PCI provider; allocations of the class cause no finding."""
     beside = ProviderEntry(origin="a.yaml:4", name=child(PF).name, inventories=(inventory("CUSTOM_LICENSE", 5),))
     chosen = pci_settings({"product_id": "1515"}, provider_entries=(beside,))
     there = tree(child(PF, inventory("CUSTOM_LICENSE", 5)), allocations=(held(PF, "CUSTOM_LICENSE"),))

@@ -134,10 +134,7 @@ HOSTILE = st.fixed_dictionaries(
 
 @given(HOSTILE, st.sampled_from(SIZES), st.sampled_from([None, 0]))
 def test_hostile_messages_do_not_disturb_the_screen(changes, size, detail_top):
-    """Random texts in a host's message put no control character on the screen.
-
-    Only a line with a command to copy may be wider than the terminal.
-    """
+    """Random texts in a host's message put no control character on the screen."""
     try:
         host = seen(broken(**{**changes, "host": changes["host"]}))
     except SourceInconsistent:

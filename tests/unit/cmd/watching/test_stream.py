@@ -26,7 +26,7 @@ def test_text_output_shows_messages_and_missing_hosts():
 
 
 def test_json_output_repeats_messages_unchanged():
-    """The JSON output has one line for each message of a host and nothing for a host without a message."""
+    """The JSON output has one line for each message of a host, with all keys of the message."""
     out = io.StringIO()
     printer = JsonLines(out)
     document = clean("a", key_of_a_newer_agent={"x": [1, None]})

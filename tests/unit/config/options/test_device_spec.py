@@ -94,7 +94,7 @@ def test_address_parts_can_be_regular_expressions(value, yes, no, single):
 
 
 def test_device_spec_tags_are_sorted_and_read_as_text():
-    """The further keys of a [pci] device_spec entry become text, sorted by key; only the value null stays None."""
+    """The tags of a [pci] device_spec entry, such as `managed`, are sorted by name and read as text."""
     spec = one(
         traits="A,B",
         physical_network=None,

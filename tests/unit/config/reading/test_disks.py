@@ -24,7 +24,7 @@ def loaded_with(tmp_path, text):
     ],
 )
 def test_the_image_type_follows_use_cow_images(tmp_path, text, kind):
-    """If images_type is not set, guest disks are qcow2, or flat with use_cow_images = false."""
+    """If images_type is not set, use_cow_images decides whether guest disks are qcow2 or flat."""
     assert images_type(loaded_with(tmp_path, text)) == kind
 
 
