@@ -102,8 +102,8 @@ def test_the_client_asks_for_a_readable_object_version(monkeypatch):
     assert endpoint.asked[1] == ("backport", of_version("3.0"), dict(MANIFEST))
 
 
-def test_a_still_unreadable_object_version_is_rejected(monkeypatch):
-    """The agent asked nova-conductor for an older object version, and the answer is again of a wrong major version."""
+def test_a_second_unreadable_object_version_is_rejected(monkeypatch):
+    """If nova-conductor sends an unreadable object version twice, the agent rejects the second answer."""
     with (
         serving(Conductor(of_version("3.0"), of_version("3.1")), monkeypatch) as client,
         pytest.raises(SourceInconsistent, match=r"Instance 3\.1, but this agent reads only 2\.8"),

@@ -82,7 +82,7 @@ def test_an_instance_without_a_flavor_has_a_problem():
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
 def test_an_instance_without_a_required_field_has_a_problem(name):
-    """An Instance that lacks a field such as `host` or `deleted` is marked. A field with the value null is accepted."""
+    """An Instance that lacks a field such as `host` or `deleted` gets a problem that shows the field."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
     assert f"the Instance lacks {name}" in instance.problem

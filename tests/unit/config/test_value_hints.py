@@ -31,7 +31,7 @@ def test_a_hint_describes_the_values_an_option_accepts(kind, said):
 
 
 def test_every_option_type_that_can_reject_a_value_has_a_hint():
-    """Only option types that accept any text have no hint for the operator about the accepted values."""
+    """A hint tells the operator which values an option accepts."""
     # Types that accept any text have no hint; every other type of the agent's options has one.
     kinds = (opt.type for _, opt in registered_opts() if wanted(opt.type) is None)
     silent = {kind if isinstance(kind, type) else type(kind) for kind in kinds}

@@ -70,7 +70,7 @@ def test_a_failed_audit_is_followed_by_another_audit(audits):
     ],
 )
 def test_an_audit_is_retried_after_an_error_or_unread_source(ok, error, expected):
-    """The agent retries an audit that ended with an error or could not read one of its sources, and no other audit."""
+    """The agent retries an audit that ended with an error or could not read one of its sources."""
     sources = tuple(
         SourceStatus(name=str(number), ok=read, age_s=0.0, duration_ms=1.0, error=None if read else "refused")
         for number, read in enumerate(ok)

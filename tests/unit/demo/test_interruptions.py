@@ -8,8 +8,8 @@ from agent.demo.interruptions import ENDINGS, Interrupted, Interruptions
 
 
 @pytest.mark.parametrize("number", ENDINGS)
-def test_a_signal_interrupts_the_demo_where_this_is_allowed(number):
-    """A signal such as Ctrl-C during a part of the demo that may be interrupted ends that part at once."""
+def test_a_signal_ends_an_interruptible_part_of_the_demo(number):
+    """A signal such as Ctrl-C ends an interruptible part of the demo at once."""
     with Interruptions() as interruptions, pytest.raises(Interrupted) as raised, interruptions.allowed():
         signal.raise_signal(number)
     assert raised.value.number == number

@@ -22,7 +22,7 @@ from agent.render.layout import PLAIN
     ],
 )
 def test_the_demo_lists_client_programs_that_are_not_installed(missing, promise, told):
-    """If openstack or nova-manage is missing, the demo says so and promises only the `stocktake` commands."""
+    """If openstack or nova-manage is not installed, the demo says so."""
     document = practice_document(faults=1, seed=1, folder="f", rc={"h": "rc"}, end="e", not_installed=missing)
     said = drawn(practice_blocks(document), PLAIN)
     assert f"You can run {promise} that stocktake prints." in said

@@ -93,7 +93,7 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_leak_is_reported_if_the_allocation_may_be_needed(world):
-    """The agent reports no leak unless nova says that the instance is deleted and libvirt shows no guest of it."""
+    """The allocation of an instance that is not deleted is not reported as leaked."""
     assert findings(world, CODE) == ()
 
 

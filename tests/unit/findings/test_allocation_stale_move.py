@@ -100,11 +100,11 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_finding_before_the_move_has_ended(world):
-    """The agent reports no stale allocation of an instance that may still move, is on this host or is deleted."""
+    """While an instance moves to another host, its allocation on the old host is not reported as stale."""
     assert findings(world, CODE) == ()
 
 
 def test_a_failed_migration_does_not_hide_a_stale_allocation():
-    """If an instance is on another host, its allocation here is reported despite a migration with status error."""
+    """An instance's allocation on its old host is reported even after a failed migration of the instance."""
     world = recorded_for(instance(**AWAY), migrations=(migration(status="error"),))
     assert len(findings(world, CODE)) == 1

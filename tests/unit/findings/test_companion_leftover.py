@@ -93,5 +93,5 @@ QUIET = {
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
 def test_only_outdated_allocations_of_the_agent_are_reported(world, chosen):
-    """The agent reports neither its allocations that are needed nor allocations that other services made."""
+    """An allocation that the agent still needs, or that another service made, is not reported."""
     assert findings(world, CODE, chosen) == ()

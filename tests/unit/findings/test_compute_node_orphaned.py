@@ -75,8 +75,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_compute_node_may_belong_to_the_host(world):
-    """The agent reports no compute node that is deleted or is the host's own, and none if nova was not read."""
+def test_a_compute_node_of_the_host_is_not_orphaned(world):
+    """A compute node with this host's UUID or name is not reported as orphaned."""
     assert findings(world, CODE) == ()
 
 
@@ -142,7 +142,7 @@ def test_a_node_with_an_instance_has_no_delete_command():
 
 
 def test_the_digest_does_not_depend_on_placement():
-    """The finding about an orphaned compute node has the same digest with and without a provider in Placement."""
+    """The digest of a finding about an orphaned compute node ignores the node's provider in Placement."""
     one, other = told(DetachedTree(uuid=ROW.uuid)), told(tree(ORPHAN))
     assert one.known != other.known
     assert evidence_digest(one) == evidence_digest(other)

@@ -37,8 +37,8 @@ def booked(name="i1", nova=None, **changes):
 WORLD = booked(project_id="another")
 
 
-def test_the_finding_shows_project_and_user_of_both_sides():
-    """If nova and Placement differ in the project of an instance, the finding shows both projects and users."""
+def test_the_finding_shows_both_projects_and_users():
+    """If nova and Placement differ in an instance's project, the finding shows both projects and users."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"instance {I1} (i1) belongs to project p, user u"
@@ -57,8 +57,8 @@ def test_an_allocation_with_only_a_wrong_user_is_reported():
     assert len(findings(booked(user_id="another"), CODE)) == 1
 
 
-def test_a_wrong_project_of_a_migration_consumer_is_reported():
-    """During a resize the migration has its own allocation in Placement, and a wrong project of it is reported."""
+def test_a_wrong_project_of_a_migration_allocation_is_reported():
+    """During a resize, the migration has its own allocation, and the allocation's project is checked."""
     nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
     assert findings(booked("migration-1", nova), CODE) == ()
     (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)

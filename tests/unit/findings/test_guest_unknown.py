@@ -70,7 +70,7 @@ TOLD = {
 
 @pytest.mark.parametrize("world", TOLD.values(), ids=TOLD.keys())
 def test_a_guest_without_an_instance_on_this_host_is_reported(world):
-    """A guest is reported as unknown even if it is off, looks made by nova, or has its instance on another host."""
+    """A guest is reported as unknown even if its instance is on another host."""
     assert [f.consumer_uuid for f in findings(world, CODE)] == [S]
 
 

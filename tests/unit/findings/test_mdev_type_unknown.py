@@ -36,7 +36,7 @@ UNKNOWN = {
 
 @pytest.mark.parametrize(("libvirt", "choice", "actual"), UNKNOWN.values(), ids=UNKNOWN.keys())
 def test_the_finding_explains_why_an_mdev_type_is_unknown(libvirt, choice, actual):
-    """If a configured mdev type cannot be made, the finding says what devices offer, or that there is no device."""
+    """If no device offers a configured mdev type, the finding says why, for example that there is no device."""
     (found,) = findings(snapshot(libvirt=libvirt), CODE, settings(mdev_types=(choice,)))
     assert found.actual == actual
 

@@ -314,7 +314,7 @@ def of_cpus(*instances, libvirt=TWO_CELLS, chosen=DEDICATED, **changes):
 
 
 def test_s21_two_instances_pinned_to_one_cpu_are_reported():
-    """If nova pinned two instances to the same CPU, the finding shows the instances, and the agent counts them."""
+    """If nova pinned two instances to the same CPU, the finding shows both instances."""
     both = pinned("a", 1, cell=0), pinned("b", 1, cell=0)
     (found,) = of_cpus(*both)
     assert found.expected == "only one guest is pinned to CPU 1 of NUMA cell 0"

@@ -68,7 +68,7 @@ def taking(*addresses: str, recorded: tuple[Allocation, ...] = FLAVOR, **changes
 
 
 def test_s125_two_unallocated_pci_devices_are_in_one_finding():
-    """If a guest uses two virtual functions of a PCI card that Placement does not count, one finding shows them."""
+    """If a guest uses two PCI devices without an allocation, one finding shows both devices."""
     (found,) = findings(taking(FIRST, SECOND), CODE, ALL)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.consumer_uuid, found.provider_uuid) == (I1, ROOT_UUID)
@@ -111,7 +111,7 @@ def test_an_allocation_of_too_many_pci_devices_is_reported():
 
 
 def test_missing_allocations_on_two_cards_are_in_one_finding():
-    """If a guest uses devices of two PCI cards that Placement does not count, one finding shows the two providers."""
+    """If a guest uses two PCI cards without an allocation, one finding shows both cards."""
     (found,) = findings(taking(GPU, FIRST), CODE, ALL)
     assert found.expected.startswith(f"1 {T4} on {GPU_NAME}, 1 {VF_CLASS} on {PF_NAME} for ")
     assert found.actual == f"Placement records nothing on {GPU_NAME}, nothing on {PF_NAME}"
@@ -147,6 +147,7 @@ def test_a_stopped_instance_without_pci_allocation_is_reported():
 
 
 def test_the_advice_without_nova_does_not_mention_nova_compute():
+    """If the agent reads no data of nova, the finding's advice does not mention nova-compute."""
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy
@@ -253,7 +254,7 @@ def test_a_host_with_all_pci_devices_allocated_has_no_findings():
 
 
 def test_an_allocated_one_time_use_device_causes_no_finding():
-    """A device with one_time_use is both reserved and allocated while an instance uses it, which is normal."""
+    """A PCI device with one_time_use is both reserved and allocated while an instance uses the device."""
     once = pci_settings({"vendor_id": "10de", "one_time_use": True})
     used = view((*FLAVOR, held(GPU, T4)), providers=(root(), child(GPU, inventory(T4, 1, reserved=1))))
     assert decided(taking(GPU, placement=used), once).findings == ()

@@ -136,8 +136,8 @@ def test_a_command_continues_if_stderr_is_closed(lines):
         (True, io.StringIO(), Form.NOTHING),
     ],
 )
-def test_the_output_selects_the_form_of_progress(quiet, out, form):
-    """Progress is one updated line on a terminal and separate lines in a file; with `--quiet`, nothing is printed."""
+def test_the_form_of_progress_depends_on_the_output(quiet, out, form):
+    """Progress is one updated line on a terminal and separate lines in a file."""
     assert form_for(argparse.Namespace(quiet=quiet), out) is form
 
 

@@ -57,7 +57,7 @@ def test_each_valid_message_reaches_the_listener_unchanged():
 
 
 def test_the_number_of_stored_hosts_is_limited(monkeypatch):
-    """At the maximum number of hosts, messages of new hosts are only counted, and known hosts are still updated."""
+    """At the maximum number of hosts, `stocktake watch` stores no message of a further host."""
     monkeypatch.setattr(module, "MOST_HOSTS", 2)
     store = HostStore()
     for host in ("a", "b", "c", "c", "d"):

@@ -50,7 +50,7 @@ def test_a_device_spec_for_every_device_causes_a_notice(fields):
     [{"vendor_id": "10de"}, {"product_id": "1eb8"}, {"address": "81:"}, {"devname": "eth1"}, {"remote_managed": "1"}],
 )
 def test_a_device_spec_with_a_filter_causes_no_notice(fields):
-    """One key that selects devices, such as vendor_id or address, is enough in a [pci] device_spec entry."""
+    """A [pci] device_spec entry with a filter, such as vendor_id or address, causes no notice."""
     assert list(oddities(one(**fields))) == []
 
 
@@ -84,7 +84,7 @@ def test_an_extra_device_spec_key_is_accepted_silently(name):
     assert list(oddities(one(vendor_id="10de", **{name: "1"}))) == []
 
 
-def test_device_spec_keys_of_nova_cause_no_notice():
+def test_valid_device_spec_keys_cause_no_notice():
     assert list(oddities(one(**NOVA))) == []
 
 
@@ -108,7 +108,7 @@ def test_two_device_specs_with_the_same_filter_are_found():
 
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
-def test_every_device_spec_notice_begins_with_text(tags):
-    """With random keys in [pci] device_spec, each notice still begins with visible text."""
+def test_every_device_spec_notice_begins_with_visible_text(tags):
+    """Whatever unknown keys a [pci] device_spec entry has, no notice begins with blanks only."""
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

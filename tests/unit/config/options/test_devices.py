@@ -39,7 +39,7 @@ def test_s101_mdev_types_have_their_own_options(tmp_path):
 
 
 def test_mdev_options_of_both_files_are_combined(tmp_path):
-    """A section [mdev_a] in nova.conf and one in stocktake.conf together set the options of the type."""
+    """The sections [mdev_a] of nova.conf and stocktake.conf together set the options of mdev type `a`."""
     nova = "[devices]\nenabled_mdev_types = a,b\n[mdev_a]\nmax_instances = 7\n"
     ours = "[mdev_a]\ndevice_addresses = 0000:01:00.0\n"
     (first, _) = mdev_types(load_beside_nova(tmp_path, ours, nova))
@@ -64,8 +64,8 @@ def test_only_one_mdev_type_may_omit_its_addresses(tmp_path):
     assert notice == f"{quoted}: c is ignored: only one type may omit device_addresses, and a already omits them"
 
 
-def test_an_mdev_type_without_addresses_has_class_vgpu(tmp_path):
-    """For a type without device_addresses, the option mdev_class has no effect, and a notice says so."""
+def test_mdev_class_has_no_effect_without_device_addresses(tmp_path):
+    """An mdev type without device_addresses has the class VGPU, and a notice says that mdev_class is ignored."""
     loaded = loaded_with(tmp_path, "[devices]\nenabled_mdev_types = a\n[mdev_a]\nmdev_class = CUSTOM_X\n")
     assert mdev_types(loaded)[0].resource_class == "VGPU"
     (notice,) = notices(loaded)

@@ -51,7 +51,7 @@ def test_a_group_for_an_unlisted_name_is_rejected(tmp_path, text, problem):
 
 
 def test_an_unlisted_group_of_nova_conf_is_ignored(tmp_path):
-    """The agent ignores a group [mdev_X] or [neutron_physnet_X] in nova.conf if X is in no list."""
+    """The agent ignores the group [mdev_X] in nova.conf if X is not in enabled_mdev_types."""
     nova = TYPES + "[mdev_nvidia-99]\nmax_instances = none\n[neutron_physnet_x]\nnuma_nodes = x\n"
     loaded = load_beside_nova(tmp_path, "", nova)
     assert loaded.listed("devices", "enabled_mdev_types") == ("nvidia-35", "nvidia-36")

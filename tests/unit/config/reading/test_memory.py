@@ -50,7 +50,7 @@ def test_s87_page_size_units_are_powers_of_1024(size, kib):
 
 
 def test_reserved_huge_pages_accept_blanks_and_any_order():
-    """The keys node, size and count may stand in any order, with blanks around them."""
+    """The keys of a reserved_huge_pages entry may stand in any order, with blanks around them."""
     assert parse_reserved_pages(" count: 3 , node : 2,size:4") == pages(2, 4, 3)
 
 
@@ -96,7 +96,7 @@ def test_stocktake_conf_replaces_huge_pages_of_nova_conf(tmp_path):
 
 
 def test_an_overridden_huge_page_entry_causes_a_notice(tmp_path):
-    """The agent's notice shows the entry of reserved_huge_pages without effect and the later one that applies."""
+    """If a later reserved_huge_pages entry overrides an earlier one, the notice shows both entries."""
     small, large = "node:0,size:2048,count:2", "node:0, size:2MB, count:3"
     others = f"{PAGES}node:1,size:2048,count:9\n{PAGES}node:0,size:1GB,count:9\n{PAGES}nonsense\n"
     (notice,) = huge_page_notices(load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}{small}\n{others}{PAGES}{large}\n"))
@@ -154,8 +154,8 @@ def test_another_ram_ratio_rejects_file_backed_memory(tmp_path, ratio):
     assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be 1.0 because of ")
 
 
-def test_an_unset_ram_ratio_rejects_file_backed_memory(tmp_path):
-    """With file_backed_memory, ram_allocation_ratio must be set to 1.0; leaving it unset is an error."""
+def test_file_backed_memory_needs_ram_allocation_ratio(tmp_path):
+    """With file_backed_memory, an unset ram_allocation_ratio is an error."""
     (problem,) = refusals(tmp_path, BACKED)
     own = f"{tmp_path}/stocktake.conf: [libvirt] file_backed_memory = 4096"
     assert problem == f"[DEFAULT] ram_allocation_ratio is not set: must be 1.0 because of {own}"

@@ -39,7 +39,7 @@ def test_an_empty_pmem_namespaces_gives_no_labels(tmp_path):
     ],
 )
 def test_an_invalid_pmem_namespaces_value_is_rejected(tmp_path, value, said):
-    """An entry must be LABEL:NAMESPACE, and no label and no namespace may appear twice."""
+    """An entry of pmem_namespaces must be LABEL:NAMESPACE, and no label may appear twice."""
     with pytest.raises(ConfigError) as caught:
         pmem_labels(loaded_with(tmp_path, value))
     assert caught.value.problems == (f"{tmp_path}/stocktake.conf: [libvirt] pmem_namespaces = {value}: {said}",)
