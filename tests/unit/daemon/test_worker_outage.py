@@ -159,7 +159,7 @@ def test_an_audit_during_an_outage_keeps_its_memory(living):
 
 @pytest.mark.parametrize("identity", [None, Identity(uuid="u", origin="/x/compute_id")], ids=["unknown", "known"])
 def test_an_unreadable_compute_id_ends_an_agent_without_uuid(identity):
-    """If compute_id is unreadable, an agent that knows its UUID goes on, and an agent without it exits with 75."""
+    """If compute_id cannot be read, an agent that does not know its UUID ends."""
     waiting, ended, published = AuditQueue(PACING), [], []
     publisher = SimpleNamespace(publish=lambda told, _: published.append(told), bug=lambda *told: ended.append(told))
     configured = Configured(

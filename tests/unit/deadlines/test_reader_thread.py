@@ -68,7 +68,7 @@ def test_a_second_read_is_rejected_while_the_first_hangs(reader, gate):
 
 
 def test_all_timeout_errors_of_a_hung_read_are_equal(reader, gate):
-    """While a read hangs, each attempt fails with the same text, so that a finding can be confirmed by equal text."""
+    """While a read hangs, each further attempt fails with the same error text."""
     said = {miss(reader, gate), miss(reader, gate)}
     with pytest.raises(SourceUnavailable) as raised:
         reader.call(gate.wait, Deadline.after(60))
@@ -76,7 +76,7 @@ def test_all_timeout_errors_of_a_hung_read_are_equal(reader, gate):
 
 
 def test_a_timeout_error_shows_the_whole_allowed_time(reader, gate):
-    """A read with a limit of 5 s starts late and times out; the error says 5 s, not the short rest."""
+    """If a read with a limit of 5 s starts late, its timeout error still says 5 s."""
     begun = Deadline(at=Deadline.after(0.02).at, allowed_s=5.0)
     with pytest.raises(SourceUnavailable, match=r"no answer within 5 s"):
         reader.call(gate.wait, begun)

@@ -43,8 +43,8 @@ def made_then_cleaned(cleaned):
         cleaned.append("whole")
 
 
-def test_a_nested_block_leaves_the_demo_interruptible():
-    """After a nested `with` block for interruptions ends, a signal still ends the outer part of the demo."""
+def test_the_demo_stays_interruptible_after_a_nested_block():
+    """A signal still ends the demo after a nested interruptible block has ended."""
     with Interruptions() as interruptions, pytest.raises(Interrupted), interruptions.allowed():
         raised_after_an_inner_block(interruptions)
 

@@ -147,7 +147,7 @@ SHARED_QUIET = {
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
 def test_only_the_instance_host_reports_a_leak_on_shared_storage(nova):
-    """If hosts share a storage provider, a deleted instance's allocation there is reported by no other host."""
+    """An allocation of a deleted instance on shared storage is not reported by another host."""
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))

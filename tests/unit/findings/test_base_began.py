@@ -30,8 +30,8 @@ def test_the_start_time_of_a_fault_is_shown_in_utc():
     assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
 
 
-def test_a_stale_allocation_began_at_the_newest_evacuation():
-    """If an instance was evacuated twice, its stale allocation began when the newest evacuation ended."""
+def test_a_stale_allocation_began_at_the_latest_evacuation():
+    """If an instance was evacuated twice, its stale allocation began at the latest evacuation."""
     moves = tuple(
         migration(number, kind="evacuation", status="done", uuid=f"m{number}", updated_at=AT.replace(day=number))
         for number in (3, 2)

@@ -86,5 +86,5 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_complete_or_unread_capabilities_cause_no_finding(world):
-    """The agent reports no missing capability if libvirt's answer is complete or was not read, nor for LXC."""
+    """If libvirt's capabilities were not read, the agent does not report them as incomplete."""
     assert findings(world, CODE) == ()

@@ -52,8 +52,8 @@ def test_an_allocation_left_from_an_earlier_role_is_reported():
         assert found.rests_on_recorded
 
 
-def test_a_role_observer_agent_reports_an_outdated_allocation():
-    """An agent with role observer reports an allocation that an agent made for a volume that is no longer there."""
+def test_an_observing_agent_reports_an_outdated_allocation():
+    """An agent that only observes reports another agent's allocation for a volume that is gone."""
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "this host has no usage of the kind foreign-volume" in found.expected
 

@@ -133,7 +133,7 @@ def test_the_finding_lists_at_most_three_consumers():
 
 
 def test_a_node_with_an_instance_has_no_delete_command():
-    """If an instance is on the orphaned compute node, the finding advises not to delete the node's row."""
+    """If an instance is on an orphaned compute node, the finding has no command that deletes the node."""
     here = dataclasses.replace(instance(), host="cmp1", node=NAME)
     found = told(DetachedTree(uuid=ROW.uuid), instances=(here,))
     assert found.known[0] == f"the database has 1 instance of host cmp1 on node {NAME}: {here.uuid} ({here.name})"

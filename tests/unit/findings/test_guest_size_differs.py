@@ -109,5 +109,5 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_finding_if_the_guest_size_may_be_correct(world):
-    """The agent reports no wrong size during a task or a resize, nor for memory that a balloon took."""
+    """During a resize of an instance, the size of its guest is not compared with the flavor."""
     assert findings(world, CODE) == ()

@@ -79,6 +79,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_no_evacuation_left_the_allocation(world):
-    """An evacuated instance is not reported if it came back, is deleted or moves again, or has no allocation here."""
+def test_no_finding_if_an_evacuated_instance_came_back(world):
+    """An evacuated instance is not reported if it has come back to this host."""
     assert findings(world, CODE) == ()

@@ -59,8 +59,8 @@ CROWD = {
 WORLD = snapshot(**CROWD)
 
 
-def test_the_finding_shows_the_formula_and_leaked_consumers():
-    """If more VCPU is used than the host has, the finding shows its capacity formula and the leaked allocations."""
+def test_the_finding_shows_the_formula_and_leaked_allocations():
+    """If more VCPU is used than the host has, the finding shows the capacity formula and leaked allocations."""
     (found,) = findings(WORLD, CODE, ONE_TO_ONE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
@@ -242,8 +242,8 @@ def test_an_obsolete_child_provider_in_use_is_reported():
     assert findings(snapshot(libvirt=nothing_left, placement=on_card()), CODE, ONE_TYPE) == ()
 
 
-def test_a_renamed_class_of_a_child_provider_is_reported():
-    """If the operator gives a card's VGPU another resource class, an allocation of the old VGPU is reported."""
+def test_an_allocation_of_a_renamed_class_is_reported():
+    """If the operator renames a graphics card's resource class, an allocation of the old class is reported."""
     renamed = settings(mdev_types=(mdev_type("nvidia-11", AT_06, resource_class="CUSTOM_MINE"),))
     world = snapshot(libvirt=CARDS, placement=on_card(on(uuid(GPU_06), "i1", "VGPU", 1)))
     (found,) = findings(world, CODE, renamed)

@@ -69,8 +69,8 @@ def test_the_listing_shows_the_file_of_each_mdev_option(tmp_path):
     assert rows["mdev_nvidia-36", "mdev_class"][2:] == ("VGPU", "default")
 
 
-def test_our_physnets_replace_those_of_nova_conf(tmp_path):
-    """If stocktake.conf sets [neutron] physnets, the list in nova.conf has no effect."""
+def test_stocktake_conf_replaces_physnets_of_nova_conf(tmp_path):
+    """If stocktake.conf sets [neutron] physnets, the agent ignores the list in nova.conf."""
     loaded = load_beside_nova(tmp_path, "[neutron]\nphysnets = own\n", "[neutron]\nphysnets = theirs\n")
     groups = {group for group, _ in loaded.options}
     assert "neutron_physnet_own" in groups

@@ -19,8 +19,8 @@ def reported(*specs) -> tuple[str, ...]:
     return placement_problems(PciSettings(specs=specs, report_in_placement=True))
 
 
-def test_s120_devname_is_rejected_if_pci_is_reported():
-    """A device_spec entry with devname is accepted only if [pci] report_in_placement is false."""
+def test_s120_devname_is_rejected_with_report_in_placement():
+    """With [pci] report_in_placement = true, a device_spec entry with devname is rejected."""
     (problem,) = reported(one(devname="eth0"), one(vendor_id="10de"))
     assert problem.startswith('{"devname": "eth0"}: devname cannot be used with [pci] report_in_placement')
     assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()

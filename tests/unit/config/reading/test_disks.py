@@ -104,8 +104,8 @@ def test_an_image_cache_outside_instances_path_is_rejected(tmp_path, name):
     )
 
 
-def test_image_cache_space_is_reserved_only_if_configured(tmp_path):
-    """By default, reserve_disk_resource_for_image_cache is off; the agent reads the option from nova.conf."""
+def test_image_cache_space_is_not_reserved_by_default(tmp_path):
+    """The option reserve_disk_resource_for_image_cache is off unless nova.conf turns it on."""
     assert settings_from(loaded_with(tmp_path, "")).reserve_image_cache is False
     text = "[workarounds]\nreserve_disk_resource_for_image_cache = true\n"
     assert settings_from(load_beside_nova(tmp_path, "[state]\nsource = none\n", text)).reserve_image_cache is True
