@@ -77,7 +77,7 @@ def test_instances_path_defaults_to_the_nova_state_path(tmp_path):
 
 
 def test_nova_conf_values_may_refer_to_unknown_options(tmp_path):
-    """A value in nova.conf may refer to an option that the agent does not use, as in `$glance.api_servers`."""
+    """A value in nova.conf may refer to an option that the agent does not know, as in `$glance.api_servers`."""
     nova = NOVA_CONF.replace("host = compute-17", "host = node-$my_ip").replace(
         "auth_url = http://192.0.2.5/identity", "auth_url = $glance.api_servers/identity"
     )

@@ -81,7 +81,7 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_the_project_of_an_unknown_instance_is_not_checked(world):
-    """The project of an allocation is not checked if nova does not know the instance or has deleted it."""
+    """If nova does not know an instance or has deleted it, the project of its allocation is not checked."""
     assert findings(world, CODE) == ()
 
 

@@ -27,7 +27,7 @@ def test_a_duplicate_node_name_stops_all_writes():
 
 
 def test_a_duplicate_node_name_causes_no_second_finding():
-    """A compute node of the same name on another host is reported only as a duplicate."""
+    """If another host has a compute node of the same name, the agent reports the node only as a duplicate."""
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}

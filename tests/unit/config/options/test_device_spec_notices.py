@@ -109,6 +109,5 @@ def test_two_device_specs_with_the_same_filter_are_found():
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
 def test_every_device_spec_notice_begins_with_visible_text(tags):
-    """Whatever unknown keys a [pci] device_spec entry has, no notice begins with blanks only."""
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()
