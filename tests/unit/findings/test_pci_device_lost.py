@@ -24,7 +24,7 @@ ALL = pci_settings({"vendor_id": "10de"}, {"product_id": "1515"})
     ids=["s123 the entry is gone", "s128c the device is gone"],
 )
 def test_the_finding_shows_a_lost_pci_device_and_its_instance(devices, chosen, why):
-    """If libvirt or device_spec no longer lists a PCI device in use, the finding shows the device and the instance."""
+    """If libvirt no longer lists a PCI device in use, the finding shows the device and the instance."""
     (found,) = findings(world(*devices, placement=USED), CODE, chosen)
     assert (found.severity, found.rests_on_recorded) == (Severity.ERROR, True)
     assert (found.provider_uuid, found.consumer_uuid) == (uuid(f"child-{GPU}"), uuid("i1"))
