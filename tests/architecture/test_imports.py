@@ -165,10 +165,10 @@ def test_the_audit_package_does_not_import_agent_sources():
 
 
 @pytest.mark.parametrize("driver", DRIVERS)
-def test_only_listed_packages_import_a_driver_library(driver: str):
-    """A driver library connects to another service.
+def test_each_listed_library_is_imported_only_where_allowed(driver: str):
+    """A table in this test file has the packages that may import each library.
 
-    For example, only agent/sources/libvirt and agent/demo use libvirt.
+    For example, only agent/sources/libvirt and agent/demo may import libvirt.
     """
     strangers = [
         f"{module}, line {line}"

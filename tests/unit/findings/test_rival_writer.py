@@ -75,8 +75,8 @@ JUST_SEEN = {
 
 
 @pytest.mark.parametrize(("placement", "why", "remedy"), JUST_SEEN.values(), ids=JUST_SEEN.keys())
-def test_a_recently_seen_nova_compute_stops_every_write(placement, why, remedy):
-    """The agent writes nothing to Placement and reports a finding if nova-compute was seen a short time ago."""
+def test_nothing_is_written_until_nova_compute_is_proven_gone(placement, why, remedy):
+    """nova-compute must be silent for 57 s. After 50 s the agent reports a finding and writes nothing to Placement."""
     decision = decided(snapshot(placement=placement, nova=DEAD), settings(takeover=True), silent_for_s=50)
     (found,) = [finding for finding in decision.findings if finding.code == CODE]
     assert why in found.actual
