@@ -169,7 +169,7 @@ def entries(host: Host) -> list[tuple[str, str]]:
 
 
 def test_heal_removes_allocations_only_from_this_host(host):
-    """An instance moved to another host and has allocations on both hosts; heal removes only those on its own host."""
+    """An instance moved from this host to another; heal removes only its allocations on this host."""
     consumer = host.allocate("away", here=HELD, there=HELD, kind="INSTANCE")
     with host.cell(host.moved("away")):
         assert host.healed().code == 4  # Placement has no allocation of i1: that finding was not asked for
@@ -229,7 +229,7 @@ def test_undo_restores_the_exact_allocation_once(host, kind, there):
     ]
 
 
-def test_undo_is_refused_if_the_allocation_changed_since(host):
+def test_undo_is_refused_if_the_allocation_changed_after_heal(host):
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         host.healed()
@@ -310,8 +310,8 @@ AWAY = {
 
 
 @pytest.mark.parametrize("source", AWAY)
-def test_an_unreadable_source_does_not_outdate_a_plan(host, source):
-    """If Placement, nova's database or libvirt is unreadable, heal exits with 2, and the same plan can run later."""
+def test_a_plan_can_run_after_a_source_was_unreadable(host, source):
+    """If Placement, nova's database or libvirt is unreadable, heal exits with 2; the same plan can run later."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         plan = host.told("heal")
@@ -346,7 +346,7 @@ def test_the_heal_plan_lists_unreadable_sources(host, source):
 
 
 def test_heal_of_one_finding_exits_2_without_libvirt(host):
-    """If libvirt is unreadable, `stocktake heal --finding` exits with 2 and leaves its plan undecided."""
+    """If libvirt is unreadable, `stocktake heal --finding` exits with 2."""
     host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         (action,) = [a for a in host.told("heal").document["actions"] if a["code"] == "allocation-leaked"]
@@ -395,8 +395,8 @@ def an_hour_ago() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
 
 
-def test_heal_spares_a_new_consumer_recreated_after_the_plan(host):
-    """After heal planned, an equal allocation replaces a new one; heal sees the provider's new generation and stops."""
+def test_heal_keeps_a_recreated_allocation_that_was_seconds_old(host):
+    """After heal planned, another client recreates a leaked allocation that is seconds old; heal keeps it."""
     consumer, now = host.allocate("gone", here=HELD), datetime.datetime.now(datetime.UTC)
     written_at(host, consumer, now)
     was = (host.generation(consumer), host.allocations(consumer))
@@ -422,8 +422,8 @@ def test_heal_repairs_an_old_leak_on_a_busy_host(host):
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_heal_spares_an_old_consumer_recreated_after_the_plan(host):
-    """Another client replaces an old allocation by an equal one after heal planned; heal keeps the new one."""
+def test_heal_keeps_a_recreated_allocation_that_was_an_hour_old(host):
+    """After heal planned, another client recreates a leaked allocation that is an hour old; heal keeps it."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     was = (host.generation(consumer), host.allocations(consumer))
@@ -449,8 +449,8 @@ class ActingReader:
         return self.reader.view(wanted)
 
 
-def test_heal_spares_a_consumer_recreated_during_its_last_check(host):
-    """While heal reads the providers before a write, another client recreates the allocation; heal leaves it alone."""
+def test_heal_keeps_an_allocation_recreated_in_its_last_check(host):
+    """While heal makes its last check before a write, another client recreates the allocation; heal keeps it."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
 
@@ -464,8 +464,8 @@ def test_heal_spares_a_consumer_recreated_during_its_last_check(host):
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
-def test_a_new_provider_after_the_plan_stops_heal(host):
-    """The host gets a child provider in Placement after heal planned, so heal keeps the leaked allocation."""
+def test_a_new_child_provider_after_the_plan_stops_heal(host):
+    """The host gets a child provider in Placement after heal planned; the plan is outdated, so heal stops."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
@@ -476,7 +476,7 @@ def test_a_new_provider_after_the_plan_stops_heal(host):
 
 
 def test_several_changes_of_one_heal_run_all_succeed(host):
-    """Heal does not mistake the generations that its own earlier changes raised for another client's writes."""
+    """Each change by heal raises a provider's generation; the next change in the same run still succeeds."""
     host.agent.configure({"heal": {"max_percent": 100}})
     consumers = [host.allocate(name, here=HELD) for name in ("gone", "gone2")]
     with host.cell(host.resting(), host.gone("gone"), host.gone("gone2")), in_process(host) as (task, plan):
@@ -494,7 +494,7 @@ def conflict() -> Answer:
 
 @pytest.mark.parametrize(("conflicts", "result", "puts"), [(3, Result.DONE, 4), (4, Result.REFUSED, 4)])
 def test_s160_heal_gives_up_after_four_conflicts(host, conflicts, result, puts):
-    """If Placement answers with generation conflicts, heal sends a write at most four times and then refuses."""
+    """If Placement answers each write with a generation conflict, heal gives up after the fourth write."""
     consumer = host.allocate("gone", here=HELD)
     left = iter(range(conflicts))
 
@@ -555,8 +555,8 @@ def test_heal_changes_nothing_if_providers_are_unreadable(host):
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
-def test_heal_reports_an_unknown_result_if_the_recheck_fails(host):
-    """Placement's response to a write is lost and the following read fails, so heal reports the result as unknown."""
+def test_heal_reports_unknown_if_it_cannot_check_its_write(host):
+    """Placement's response to heal's write is lost and heal cannot read the allocation; heal reports unknown."""
     host.allocate("gone", here=HELD)
     sent: list[str] = []
 
@@ -617,7 +617,7 @@ def test_heal_changes_nothing_if_the_journal_is_unwritable(host):
 
 
 def test_heal_changes_nothing_while_its_lock_is_taken(host):
-    """If another process has the agent's lock, heal changes nothing and reports the process ID."""
+    """If another process has the agent's lock, heal changes nothing and reports the ID of that process."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan), task.parts.lock.hold():
         (healed,) = run_heal(task, plan)
@@ -626,8 +626,8 @@ def test_heal_changes_nothing_while_its_lock_is_taken(host):
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_undo_reverts_the_write_of_a_killed_heal(host, when):
-    """If heal was killed after its write, undo restores the allocation. If killed before it, undo is refused."""
+def test_undo_after_a_killed_heal_leaves_the_old_allocation(host, when):
+    """Heal is killed just before or after its write; after `stocktake undo`, the allocation is as before heal."""
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):
@@ -765,7 +765,7 @@ def test_config_check_rejects_a_heal_code_without_repair(host):
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_the_daemon_repairs_only_if_heal_is_enabled(host, enabled):
-    """With [heal] enabled, the daemon repairs findings of the configured codes only; otherwise it repairs nothing."""
+    """The daemon removes a leaked allocation if [heal] enabled is true, and keeps it if the option is false."""
     host.agent.configure({"heal": {"enabled": enabled}})
     gone = host.allocate("gone", here=HELD)
     away = host.allocate("away", here=HELD, there=HELD)
@@ -846,7 +846,7 @@ def test_an_observer_refuses_every_repair(host):
 
 
 def test_the_daemon_does_not_repeat_an_undone_repair(host):
-    """After `stocktake undo`, the daemon leaves the finding alone; only `stocktake heal` repairs it again."""
+    """After `stocktake undo` reverts a repair, the daemon does not repeat it, but `stocktake heal` does."""
     host.agent.configure({"heal": {"enabled": True}})
     gone = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), host.agent.daemon() as daemon:
@@ -861,8 +861,8 @@ def test_the_daemon_does_not_repeat_an_undone_repair(host):
     assert host.allocations(gone)["allocations"] == {}
 
 
-def test_heal_waits_once_for_proof_that_nova_compute_is_dead(host):
-    """Once nova-compute's silence has proved that it is dead, later runs of `stocktake heal` do not wait again."""
+def test_heal_needs_only_one_proof_that_nova_compute_is_dead(host):
+    """Heal repairs nothing until nova-compute is proven dead; later runs of heal need no new proof."""
     host.allocate("gone", here=HELD)
     host.rest.set_traits(host.root, "OWNER_NOVA", "CUSTOM_OWNER_STOCKTAKE", "COMPUTE_NODE")
 

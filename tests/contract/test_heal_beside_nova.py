@@ -97,7 +97,7 @@ def host(tmp_path: Path, placement: Rest, monkeypatch: pytest.MonkeyPatch) -> It
 
 
 def test_heal_removes_leaked_allocations_beside_nova_compute(host):
-    """Beside nova-compute, heal frees this host of a deleted instance's and a moved instance's allocations."""
+    """Beside nova-compute, heal removes the allocations that a deleted and a moved instance left on this host."""
     here = host.agent.provider_uuid
     host.rest.allocate({here: OF_B}, uuid("gone"))
     host.rest.allocate({here: OF_B, host.other: OF_B}, uuid("away"))
@@ -137,7 +137,7 @@ def test_heal_restores_flavor_amounts_and_keeps_bandwidth(host):
 
 
 def test_heal_refuses_if_nova_may_be_changing_the_instance(host):
-    """An instance has allocations on two hosts and no time of its last change, so heal leaves the allocations alone."""
+    """Nova's database shows no update time for an instance; nova may still be changing it, so heal refuses."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     host.cell(host.instance("away", host="cmp2", node="cmp2", updated_at=None))
     refusals = host.document("heal")["refusals"]
@@ -145,7 +145,7 @@ def test_heal_refuses_if_nova_may_be_changing_the_instance(host):
 
 
 def test_heal_refuses_if_a_migration_may_be_unfinished(host):
-    """A completed migration has no time of its last change, so heal cannot know that nova has finished with it."""
+    """Nova's database shows no update time for a migration; nova may still be at work on it, so heal refuses."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     elsewhere = migration(7, "away", status="completed", source_host="cmp3", dest_host="cmp2", updated_at=None)
     host.cell(
@@ -167,8 +167,8 @@ def test_heal_gives_nova_compute_time_to_remove_a_leak(host):
     assert "nova-compute may repair this itself within 180 s (three of its audits)" in refusal["why"]
 
 
-def test_a_rewritten_allocation_is_confirmed_anew(host):
-    """After nova rewrites a leaked allocation with equal amounts, the agent counts its confirmations from one."""
+def test_a_rewritten_allocation_must_be_confirmed_again(host):
+    """Heal removes a leak after several audits confirmed it; nova rewrites the allocation and the count restarts."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)
     host.cell(host.instance("gone", deleted=True, vm_state="deleted"))
@@ -189,7 +189,7 @@ def sightings(host: Beside) -> list[Any]:
 
 @pytest.mark.parametrize("role", ["observer", "companion", "owner"])
 def test_an_observer_suggests_no_heal_command(host, role):
-    """In role observer, the agent's remedy for a finding omits `stocktake heal`, which the other two roles suggest."""
+    """In role observer, the agent repairs nothing, so its findings do not suggest `stocktake heal`."""
     host.rest.allocate({host.agent.provider_uuid: OF_B, host.other: OF_B}, uuid("away"))
     host.cell(host.instance("away", host="cmp2", node="cmp2"))
     host.agent.configure({"agent": {"role": role}})
@@ -198,8 +198,8 @@ def test_an_observer_suggests_no_heal_command(host, role):
     assert f"allocation unset --provider {host.agent.provider_uuid} {uuid('away')}" in remedy
 
 
-def test_heal_corrects_the_project_beside_nova_compute(host):
-    """Heal sets a wrong project of an allocation to the instance's project in nova's database."""
+def test_heal_corrects_a_wrong_project_beside_nova_compute(host):
+    """Beside nova-compute, heal sets an allocation's project to the instance's project in nova's database."""
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("i1"))
     host.cell(host.instance("i1", project_id="another"))
     host.healed()

@@ -215,8 +215,8 @@ def test_a_missing_ploop_image_is_reported_with_its_path(tmp_path: pathlib.Path)
     assert measured(tmp_path, "ploop").problem == f"ENOENT: No such file or directory ({tmp_path}/root.hds)"
 
 
-def test_the_disk_over_commit_agrees_with_qemu_img(tmp_path: pathlib.Path) -> None:
-    """The over-commit is what guest disks may still grow by; the agent's sum equals that of `qemu-img info`."""
+def test_the_disk_over_commit_matches_qemu_img(tmp_path: pathlib.Path) -> None:
+    """The agent's disk over-commit is the virtual minus the allocated size that `qemu-img info` shows."""
     qcow2 = with_bytes_in_it(tmp_path)
     raw, garbage = tmp_path / "raw", tmp_path / "garbage"
     tool("qemu-img", "create", "-q", "-f", "raw", raw, "3G")

@@ -57,8 +57,8 @@ def audits(host, count):
 
 
 @pytest.mark.parametrize("is_known", [True, False], ids=["of a known host", "of a host that looks for its identity"])
-def test_a_slow_database_delays_an_audit_only_by_its_deadline(host, is_known):
-    """Nova's database sends one byte a second; the audit ends in time and still reads libvirt and the disks."""
+def test_an_audit_ends_in_time_despite_a_slow_nova_database(host, is_known):
+    """Nova's database sends one byte a second, but the audit ends in time and reads libvirt and the disks."""
     if not is_known:
         (host.folder / "compute_id").unlink()
     for took_s, sources in audits(host, 3):

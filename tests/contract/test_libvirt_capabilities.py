@@ -197,7 +197,7 @@ class TestSystemLibvirtd:
             assert text.findtext("machine") in one.machines
 
     def test_an_unsupported_virt_type_is_reported_once(self, system):
-        """If no emulator supports the virt_type, the agent reports it once, for the host's own architecture only."""
+        """If QEMU does not support the configured virt_type, the agent reports this exactly once."""
         found = capabilities_of(system.uri, virt_type="xen")
         arch = os.uname().machine
         why = f"invalid argument: Emulator '/usr/bin/qemu-system-{arch}' does not support virt type 'xen'"
@@ -251,8 +251,8 @@ class TestSystemLibvirtd:
         (part,) = found.missing
         assert re.match(r"the call needs a read-write connection, but the agent got none: .*/nowhere/sock", part.why)
 
-    def test_a_broken_emulator_makes_machine_types_missing(self, system):
-        """If libvirt cannot find a QEMU program, the agent reports the machine types of that program as missing."""
+    def test_machine_types_of_an_absent_qemu_are_reported_missing(self, system):
+        """If a QEMU program is absent, the agent reports the machine types of that program as missing."""
         text = re.sub(
             r"<emulator>.*?</emulator>", "<emulator>/nowhere/qemu</emulator>", virsh("capabilities", uri=system.uri)
         )

@@ -107,8 +107,11 @@ def test_physical_and_virtual_functions_are_told_apart(node):
     assert found == expected
 
 
-def test_an_unchanged_device_is_read_in_turn(node):
-    """The agent reads an unchanged device's XML once in 64 lists, unless it can create mediated devices."""
+def test_an_unchanged_device_is_read_once_in_64_lists(node):
+    """The agent lists libvirt's devices each time, but reads an unchanged device's XML only every 64th time.
+
+    It always reads a device that can create mediated devices.
+    """
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)
     for _ in range(TURNS - 1):
@@ -169,7 +172,8 @@ def test_changed_devices_are_read_after_a_failed_read(node):
     assert sorted(counting.read) == sorted(TEXTS)
 
 
-def test_a_cleared_cache_causes_a_read_of_every_device(node):
+def test_a_cleared_device_cache_causes_a_read_of_every_device(node):
+    """After the agent's cache of devices is cleared, the agent reads every device from libvirt again."""
     listing, counting = settled(node(TEXTS.values()))
     listing.forget()
     listing.read(counting)
@@ -261,7 +265,7 @@ class TestHostSource:
         assert VF in asked
 
     def test_an_empty_device_list_means_no_pci_devices(self, source_at):
-        """If libvirt lists no devices, the agent takes it that the host has none, and not that they are unknown."""
+        """If libvirt lists no devices, the agent concludes that the host has no PCI devices."""
         facts = source_at("test:///default").read(Deadline.after(LONG_S))
         assert facts.devices.pci == ()
 

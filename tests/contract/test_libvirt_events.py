@@ -109,8 +109,8 @@ class TestInProcess:
         (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
         assert str(path) in warning.error
 
-    def test_a_device_event_requests_an_audit(self, watch, monkeypatch):
-        """After a libvirt event about a device, the agent requests an audit only if the kind of device matters."""
+    def test_only_events_about_relevant_devices_request_an_audit(self, watch, monkeypatch):
+        """The agent has a list of relevant kinds of devices; libvirt's events about other devices request no audit."""
         _source, reasons, listener = watch("test:///default")
         seen(reasons, CONNECTED)
         connection = libvirt.open("test:///default")
@@ -187,7 +187,7 @@ class TestPrivateLibvirtd:
             connection.close()
 
     def test_the_event_source_waits_for_libvirtd_to_start(self, watch, caplog):
-        """If libvirtd is down when the agent starts, the agent connects for events once libvirtd runs."""
+        """If libvirtd is down, the agent's event source connects as soon as libvirtd runs."""
         with private_libvirtd() as daemon:
             daemon.kill()
             _source, reasons, _ = watch(daemon.uri)
@@ -209,8 +209,8 @@ class TestPrivateLibvirtd:
             until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
             assert reasons == []
 
-    def test_a_frozen_libvirtd_does_not_delay_the_stop(self, watch):
-        """If libvirtd freezes while the agent listens to its events, the agent's event source stops in a second."""
+    def test_the_event_source_can_stop_while_libvirtd_is_frozen(self, watch):
+        """While libvirtd is frozen, the agent's source of libvirt events still stops within a second."""
         with private_libvirtd() as daemon:
             source, reasons, _ = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -221,8 +221,8 @@ class TestPrivateLibvirtd:
             until(lambda: not threads("libvirt-events-link"), LONG_S, "the hanging thread ends by itself")
 
     @pytest.mark.slow
-    def test_the_keep_alive_detects_a_frozen_libvirtd(self, watch):
-        """The agent treats a frozen libvirtd as disconnected, and reconnects for events after it continues."""
+    def test_keep_alive_messages_detect_a_frozen_libvirtd(self, watch):
+        """The agent notices by keep-alive messages that libvirtd is frozen, and reconnects once it answers again."""
         with private_libvirtd() as daemon:
             _source, reasons, _ = watch(daemon.uri)
             seen(reasons, CONNECTED)
@@ -311,8 +311,8 @@ slow_reader.stop()
 
 @needs_libvirtd
 @pytest.mark.parametrize("also", [(), ("events",), ("reading",), ("events", "reading")], ids="-".join)
-def test_the_agent_can_exit_while_libvirtd_is_frozen(also):
-    """A process that reads libvirt exits with 0 although libvirtd no longer answers."""
+def test_a_process_can_exit_while_libvirtd_is_frozen(also):
+    """A process with an open libvirt connection exits with 0 while libvirtd is frozen."""
     with private_libvirtd() as daemon:
         command = [sys.executable, "-W", "error", "-c", PROGRAM, daemon.uri, *also]
         root = Path(__file__).parents[2]

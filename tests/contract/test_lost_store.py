@@ -132,8 +132,8 @@ def test_the_daemon_keeps_disk_gb_if_its_state_is_lost_too(placement, host, moun
     assert disk_gb(placement, host) == 300
 
 
-def test_missing_guest_disks_reveal_an_unmounted_store(placement, host, mounts):
-    """The storage and the agent's state directory are unmounted; the agent notices it by a guest's missing disk."""
+def test_a_missing_guest_disk_reveals_an_unmount(placement, host, mounts):
+    """If instances_path and the state directory are unmounted, the agent sees it from a missing guest disk."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     define(host, "i1")
@@ -148,8 +148,8 @@ def test_missing_guest_disks_reveal_an_unmounted_store(placement, host, mounts):
     assert not (state / "store.json").exists()
 
 
-def test_a_larger_disk_gb_reveals_an_unmounted_store(placement, host, mounts):
-    """The storage and the state directory are unmounted; the agent notices it by the larger DISK_GB in Placement."""
+def test_a_larger_disk_gb_in_placement_reveals_an_unmount(placement, host, mounts):
+    """The disk left after an unmount is smaller than DISK_GB in Placement, so the agent notices the unmount."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)
@@ -224,7 +224,7 @@ def test_a_bind_mount_of_the_same_disk_causes_no_finding(host, mounts, tmp_path)
 
 
 def test_adopt_accepts_changed_storage_and_can_be_undone(placement, host, mounts):
-    """After `stocktake adopt --store`, the agent publishes the new size; `stocktake undo` brings the finding back."""
+    """`stocktake adopt --store` ends the finding store-changed, and `stocktake undo` brings it back."""
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")
@@ -240,8 +240,8 @@ def test_adopt_accepts_changed_storage_and_can_be_undone(placement, host, mounts
     assert len(changed(host)) == 1
 
 
-def test_the_daemon_publishes_disk_gb_after_adopt(placement, host, mounts):
-    """After the operator accepts new storage by `stocktake adopt --store`, the daemon publishes its size."""
+def test_the_daemon_publishes_new_disk_gb_after_adopt(placement, host, mounts):
+    """After `stocktake adopt --store` accepts changed storage, the daemon publishes the new DISK_GB."""
     with host.daemon() as daemon:
         daemon.first_audit()
         mounts.unmount(instances(host))
@@ -253,8 +253,8 @@ def test_the_daemon_publishes_disk_gb_after_adopt(placement, host, mounts):
 
 
 @pytest.mark.parametrize("role", ["observer", "companion"])
-def test_adopt_also_serves_observer_and_companion(placement, host, mounts, role):
-    """In roles observer and companion too, `stocktake adopt --store` accepts changed storage and ends the finding."""
+def test_adopt_also_works_in_roles_without_inventory(placement, host, mounts, role):
+    """In roles that publish no inventory, too, `stocktake adopt --store` accepts changed storage."""
     host.options["agent"] = {"role": role}
     host.configure()
     placement.make_provider(host.name, uuid=host.provider_uuid)
@@ -269,8 +269,8 @@ def test_adopt_also_serves_observer_and_companion(placement, host, mounts, role)
     assert host.stocktake("undo", done.document["results"][0]["entry_id"]).code == 0
 
 
-def test_disk_gb_is_unchanged_if_store_json_is_corrupt(placement, host, mounts):
-    """The agent's file store.json is corrupt and instances_path is unmounted; DISK_GB in Placement stays as it was."""
+def test_disk_gb_is_kept_despite_a_corrupt_store_json(placement, host, mounts):
+    """If instances_path is unmounted and the agent's file store.json is corrupt, the agent keeps DISK_GB."""
     define(host, "i1")
     write_disks(host, "i1")
     once(host)

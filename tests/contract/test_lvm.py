@@ -65,7 +65,6 @@ def test_the_next_lvm_read_includes_a_new_volume(group: VolumeGroupRig) -> None:
 def test_the_agent_reads_only_configured_volume_groups(
     tmp_path: pathlib.Path, group: VolumeGroupRig, second: VolumeGroupRig
 ) -> None:
-    """The host has two LVM volume groups, and the agent reads only those that it is configured to read."""
     group.add_volume("a", EXTENT)
     second.add_volume("b", EXTENT)
     both = rigs.view(tmp_path / "view", group, second)
@@ -84,7 +83,7 @@ def test_a_vanished_volume_group_is_left_out(group: VolumeGroupRig, second: Volu
 
 @root
 def test_the_lvm_read_fails_if_vgs_lists_nothing(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
-    """The agent rejects an empty list from `vgs` if a volume group is configured, and suspects missing privileges."""
+    """If `vgs` lists no volume group at all, the LVM read fails and its error mentions missing privileges."""
     with pytest.raises(SourceInconsistent, match=r"lists no volume group at all, but vg0 is configured.*privileges"):
         read(rigs.view(tmp_path / "blind"), "vg0")
 
@@ -253,8 +252,8 @@ def test_an_unkillable_lvm_command_is_not_started_again(
         read(runner, "vg0")
 
 
-def test_the_timeout_error_of_lvs_shows_the_whole_limit(tmp_path: pathlib.Path) -> None:
-    """The error shows the fixed limit of the LVM read, because the time left for `lvs` differs in each audit."""
+def test_the_timeout_error_of_lvs_shows_the_limit_of_the_read(tmp_path: pathlib.Path) -> None:
+    """If `lvs` hangs, the agent's error shows the time limit of the whole LVM read."""
     row = {"vg_name": "vg0", "vg_uuid": "u", "vg_size": "8192", "vg_free": "0", "vg_extent_size": "4096"}
     report = json.dumps({"report": [{"vg": [{**row, "vg_missing_pv_count": "0"}]}]})
     rigs.script(tmp_path / "bin", "vgs", f"sleep 0.3; echo '{report}'")
@@ -295,8 +294,10 @@ def test_the_lvm_read_fails_if_vgs_crashes_twice(tmp_path: pathlib.Path) -> None
     assert (tmp_path / "runs").read_text() == "run\nrun\n"
 
 
-def test_commands_run_with_locale_c_and_without_stdin(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The agent runs LVM commands with LC_ALL=C and an empty stdin, and keeps the operator's LVM_SYSTEM_DIR."""
+def test_lvm_commands_run_with_locale_c_and_an_empty_stdin(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent runs LVM commands with LC_ALL=C and an empty stdin."""
     monkeypatch.setenv("LVM_SYSTEM_DIR", "/of/the/operator")
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     show = 'echo "$LC_ALL $LVM_SUPPRESS_FD_WARNINGS $LVM_SYSTEM_DIR"; cat'
@@ -367,6 +368,7 @@ def test_the_demo_uses_a_real_volume_group_if_possible(tmp_path: pathlib.Path) -
 
 
 def test_the_demo_reports_why_its_volume_group_is_simulated(tmp_path: pathlib.Path) -> None:
+    """If the demo cannot create a real LVM volume group, its simulated volume group shows the reason."""
     group = open_group(tmp_path, "vg0", MIB)  # recorded: no group fits on 1 MiB, or the user is not root
     assert isinstance(group, RecordedGroup)
     assert re.fullmatch(r"simulated volume group \(.+\)", group.description)

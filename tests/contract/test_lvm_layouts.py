@@ -54,8 +54,8 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TwoDisks]:
 
 
 @pytest.mark.root
-def test_every_byte_of_a_random_lvm_layout_has_an_owner(disks: TwoDisks) -> None:
-    """For random LVM layouts, the agent attributes each byte of the volume group to its owner or to the free space."""
+def test_used_and_free_bytes_of_random_lvm_layouts_add_up(disks: TwoDisks) -> None:
+    """For random LVM layouts, the agent's used and free bytes add up to the size of the volume group."""
     for seed in SEEDS:
         drawn = layout(seed, GROUP)
         runner = disks.lay_out(drawn)

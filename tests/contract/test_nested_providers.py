@@ -122,7 +122,7 @@ def test_s100_each_gpu_becomes_a_provider(cards, placement):
 
 
 def test_s101_s102_a_gpu_above_max_instances_has_no_provider(cards):
-    """If a GPU has more vGPUs than option max_instances of their type, the agent removes the GPU's provider."""
+    """If a GPU offers more vGPUs than option max_instances allows, the agent removes the GPU's provider."""
     cards.enables(nvidia_11=AT_06, nvidia_12=AT_07)
     cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 10}}
@@ -286,7 +286,7 @@ def test_unknown_memory_encryption_keeps_its_providers(platform):
 
 
 def test_s107_amd_sev_moves_to_a_child_once_unused(platform, placement):
-    """The agent moves AMD SEV from the root provider to a child provider after its last allocation has ended."""
+    """The agent moves AMD SEV from the root provider to a child provider after the last SEV allocation has ended."""
     root = placement.make_provider(platform.name, uuid=platform.uuid)
     placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
     placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")

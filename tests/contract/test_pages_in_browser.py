@@ -98,7 +98,7 @@ def test_the_host_page_is_self_contained_and_readable(started, files, world, med
 
 
 def test_the_host_page_has_a_search_and_copy_buttons(started, files):
-    """On a host's HTML page, the search hides other table rows, and a copy button selects its command."""
+    """On a host's HTML page, the search filters a table, and a copy button selects a command for copying."""
     look = browser.Look()
     with browser.opened(started, files["few"], look) as page:
         page.fill("#find-ledger-rows", "old-shop vcpu")
@@ -110,7 +110,7 @@ def test_the_host_page_has_a_search_and_copy_buttons(started, files):
 
 
 def test_the_browser_blocks_a_script_added_to_the_page(started, files, tmp_path):
-    """The host's HTML page has a policy with hashes, so the browser runs no script that was added later."""
+    """The Content-Security-Policy of a host's HTML page blocks scripts that the agent did not write."""
     changed = tmp_path / "changed.html"
     added = "<script>alert(1)</script><img src=x onerror=alert(2)><p style='color:red'>x</p></main>"
     changed.write_text(files["few"].read_text().replace("</main>", added))
@@ -130,7 +130,7 @@ def test_a_printed_page_shows_tables_and_no_buttons(started, files):
 
 
 def test_a_page_without_javascript_shows_no_buttons(started, files):
-    """If JavaScript is off, a host's HTML page shows no buttons or search fields, and its data tables still open."""
+    """If JavaScript is off, a host's HTML page hides its buttons, and its tables can still be unfolded."""
     context = started.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(files["few"].as_uri())
