@@ -168,7 +168,7 @@ def test_heal_gives_nova_compute_time_to_remove_a_leak(host):
 
 
 def test_a_rewritten_allocation_must_be_confirmed_again(host):
-    """Heal removes a leak after several audits confirmed it; nova rewrites the allocation and the count restarts."""
+    """If nova rewrites a leaked allocation, the agent must confirm the leak again before heal removes it."""
     here, consumer = host.agent.provider_uuid, uuid("gone")
     host.rest.allocate({here: OF_B}, consumer)
     host.cell(host.instance("gone", deleted=True, vm_state="deleted"))

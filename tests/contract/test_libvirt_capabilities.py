@@ -229,7 +229,7 @@ class TestSystemLibvirtd:
         assert over_probe.missing == ()
         assert over_probe == capabilities_of(system.uri, virt_type="qemu")
 
-    def test_the_agent_asks_an_unreachable_probe_again(self, system):
+    def test_the_agent_asks_again_after_the_probe_was_unreachable(self, system):
         """If the helper `stocktake-probe` cannot be reached, the agent asks for the domain capabilities again later."""
         over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
         (part,) = over_probe.missing

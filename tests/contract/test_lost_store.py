@@ -254,7 +254,7 @@ def test_the_daemon_publishes_new_disk_gb_after_adopt(placement, host, mounts):
 
 @pytest.mark.parametrize("role", ["observer", "companion"])
 def test_adopt_also_works_in_roles_without_inventory(placement, host, mounts, role):
-    """In roles that publish no inventory, too, `stocktake adopt --store` accepts changed storage."""
+    """`stocktake adopt --store` accepts changed storage also in the roles that publish no inventory."""
     host.options["agent"] = {"role": role}
     host.configure()
     placement.make_provider(host.name, uuid=host.provider_uuid)

@@ -263,7 +263,7 @@ def test_the_timeout_error_of_lvs_shows_the_limit_of_the_read(tmp_path: pathlib.
 
 
 def test_the_audit_deadline_limits_the_lvm_read(tmp_path: pathlib.Path) -> None:
-    """The agent stops `vgs` at the deadline of the audit, even if the LVM read alone may take longer."""
+    """If the audit's deadline is before the limit of the LVM read, the agent stops `vgs` at the deadline."""
     rigs.script(tmp_path / "bin", "vgs", "exec sleep 60")
     source = Lvm(("vg0",), 60.0, in_path(tmp_path / "bin"))
     with pytest.raises(SourceUnavailable, match=r"did not answer within [01]\.\d s"):

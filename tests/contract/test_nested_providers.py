@@ -286,7 +286,7 @@ def test_unknown_memory_encryption_keeps_its_providers(platform):
 
 
 def test_s107_amd_sev_moves_to_a_child_once_unused(platform, placement):
-    """The agent moves AMD SEV from the root provider to a child provider after the last SEV allocation has ended."""
+    """The agent moves AMD SEV from the root provider to a child provider once no allocation uses it."""
     root = placement.make_provider(platform.name, uuid=platform.uuid)
     placement.set_inventories(root, {CONTEXT: {"total": 16, "max_unit": 1}})
     placement.set_traits(root, OURS, "COMPUTE_NODE", "HW_CPU_X86_AMD_SEV")
