@@ -221,8 +221,8 @@ def test_the_agent_rejects_a_nova_conf_that_nova_compute_rejects(judged, tmp_pat
 
 
 @pytest.mark.parametrize("name", BREAKS)
-def test_the_agent_rejects_nova_conf_values_harmful_to_audits(judged, tmp_path, name):
-    """Nova-compute starts with some values of nova.conf that would break an audit; the agent rejects them."""
+def test_the_agent_rejects_harmful_nova_conf_values(judged, tmp_path, name):
+    """Nova-compute starts with harmful values of nova.conf, such as a relative path; the agent rejects them."""
     path, answer = judged[name]
     assert answer is None
     assert check(ours_of(tmp_path, path))
