@@ -483,7 +483,10 @@ def test_heal_detects_a_completed_reshape(cards):
 
 
 def test_a_proxy_error_makes_the_reshape_result_unknown(cards):
-    """A proxy answers a reshape with 502, and nothing has moved so far; the agent reports the result as unknown."""
+    """A proxy answers a reshape with 502.
+
+    Placement may still complete it, so the agent reports the result as unknown.
+    """
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
@@ -786,8 +789,8 @@ def test_s125_heal_adds_a_missing_pci_device_to_an_allocation(cards):
     assert cards.held(cards.one) == before
 
 
-def test_s126_no_allocation_is_reported_as_allocation_missing(cards):
-    """An instance without allocations gets the finding allocation-missing, and not pci-allocation-missing."""
+def test_s126_without_allocations_no_pci_finding_is_reported(cards):
+    """For an instance without allocations, the agent reports allocation-missing and not pci-allocation-missing."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
     cards.agent.agent("--once")

@@ -164,7 +164,7 @@ def test_agent_and_nova_compute_agree_on_the_compute_node(name, tmp_path, monkey
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_agent_and_nova_compute_agree_on_an_empty_node(name, tmp_path, monkeypatch):
-    """For a host without guests, the agent computes the used amounts that a real nova-compute recorded."""
+    """For a host without guests, the agent computes the same used amounts as a real nova-compute."""
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     view = resource_view(world.snapshot, world.settings, world.recording.node, world.tree)

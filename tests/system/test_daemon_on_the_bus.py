@@ -216,8 +216,8 @@ def test_the_daemon_stops_in_time_while_the_broker_is_down(host, broker):
         assert daemon.ended(STOP_S) == 0
 
 
-def test_a_killed_daemon_leaves_no_messages_on_the_broker(host, broker):
-    """After the daemon is killed, its queues on RabbitMQ remain, and they stay empty while `stocktake watch` asks."""
+def test_no_requests_pile_up_for_a_killed_daemon(host, broker):
+    """Requests of `stocktake watch` to a killed daemon do not pile up in the daemon's RabbitMQ queues."""
     host.configure({"notifications": {"enabled": False, "publish_interval": 1}})
     with listener(broker.url) as watcher, host.daemon() as daemon:
         daemon.first_audit()

@@ -153,7 +153,7 @@ def test_an_agent_that_only_reads_stores_no_compute_id(placement, host, dry):
 
 
 def test_no_request_is_sent_without_a_provider_uuid(placement, host):
-    """While nova's database with the provider's uuid is unreadable, the agent sends Placement no request."""
+    """The agent cannot read its provider's uuid from nova's database, so it sends Placement no request."""
     uuid = new_uuid()
     fill(host, row_of(host, uuid))
     away = host.cell_path.rename(host.cell_path.with_suffix(".away"))

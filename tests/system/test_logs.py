@@ -247,8 +247,8 @@ def _libvirt_is_back_without_the_guest(stage: Stage, root: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["json", "text"])
-def test_logs_and_reports_contain_no_secret(stage, form):
-    """Even with option debug, the log, the report and `stocktake config show` contain no Placement token."""
+def test_logs_and_reports_contain_no_placement_token(stage, form):
+    """Even with debug logging, the agent's logs and reports do not contain the Placement token."""
     loudest = {"debug": True, "use_json": form == "json", "default_log_levels": "keystoneauth=DEBUG,urllib3=DEBUG"}
     stage.host.configure({"DEFAULT": loudest})
     with stage.host.daemon() as daemon:

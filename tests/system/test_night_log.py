@@ -278,7 +278,7 @@ def receive(stream: socket.socket, log: Path) -> None:
     ],
 )
 def test_the_log_answers_the_questions_of_an_operator(night, pattern):
-    """After a night with leaks, an outage and a reload, the log has a line for each question of the operator."""
+    """The log of one night shows, for example, when Placement was lost and who changed an allocation."""
     assert night.line(pattern)
 
 

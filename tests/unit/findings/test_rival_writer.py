@@ -54,10 +54,7 @@ TOLD = {
 
 @pytest.mark.parametrize(("placement", "nova", "chosen", "why", "remedy"), TOLD.values(), ids=TOLD.keys())
 def test_a_rival_nova_compute_is_reported_with_a_remedy(placement, nova, chosen, why, remedy):
-    """If nova-compute is alive or made the root provider, the agent reports a finding with a remedy.
-
-    The agent does not write to Placement.
-    """
+    """If nova-compute of this host is alive, the agent reports it as a rival and writes nothing to Placement."""
     world = snapshot(placement=placement, nova=nova)
     (found,) = findings(world, CODE, chosen)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)
@@ -110,8 +107,8 @@ def test_the_agent_writes_if_no_other_writer_is_active(placement, nova, chosen):
     assert decided(world, chosen).plan.writes != ()
 
 
-def test_an_unread_nova_database_stops_a_takeover():
-    """The agent writes nothing to Placement if nova's database cannot show whether nova-compute still runs."""
+def test_nothing_is_written_if_nova_could_not_be_read():
+    """If nova's database was not read, nova-compute may still run, so the agent writes nothing to Placement."""
     world = without(snapshot(placement=NOVAS), STATE)
     (found,) = findings(world, CODE, settings(takeover=True))
     assert "nova-compute of this host is alive: nova's database could not be read" in found.actual

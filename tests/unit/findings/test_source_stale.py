@@ -38,8 +38,8 @@ def test_outdated_nova_data_is_not_called_unavailable(world):
     assert findings(world, "source-unavailable") == ()
 
 
-def test_outdated_nova_data_causes_one_finding_code(world):
-    """If nova's data is outdated, the agent reports source-stale and no other finding code."""
+def test_outdated_nova_data_causes_only_source_stale(world):
+    """If nova's data is outdated, the agent reports the finding source-stale and no other finding."""
     codes = {finding.code for finding in decided(world).findings}
     assert codes == {CODE}
 

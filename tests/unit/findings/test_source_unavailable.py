@@ -145,8 +145,8 @@ def test_each_source_that_could_not_be_read_has_its_own_finding():
     assert len({f.id for f in found}) == 5
 
 
-def test_a_domain_that_cannot_be_parsed_is_reported():
-    """If libvirt's data about a guest is invalid, the finding shows the guest, the reason and the consequence."""
+def test_an_invalid_guest_definition_is_reported():
+    """If a guest's definition in libvirt is invalid, the finding shows the guest and the reason."""
     odd = OddDomain(uuid=uuid("odd"), name="odd", reason="<vcpu> is missing")
     (found,) = findings(snapshot(libvirt=dataclasses.replace(host(), odd_domains=(odd,))), CODE)
     assert found.actual == (
@@ -174,8 +174,8 @@ def test_an_unreadable_image_folder_is_reported(reserves):
     assert found.actual == f"images: {INSTANCES}/_base: ESTALE: Stale file handle; {end}"
 
 
-def test_a_missing_image_folder_may_be_reported():
-    """The agent reports a missing image folder only if the agent reserves the image cache in DISK_GB."""
+def test_a_missing_image_folder_is_reported():
+    """If the agent reserves disk space for the image cache, it reports a missing image folder."""
     (found,) = findings(_with_images(), CODE, settings(reserve_image_cache=True))
     assert found.actual.startswith(f"images: {INSTANCES}: there is no such folder; ")
     assert findings(_with_images(), CODE, settings()) == ()

@@ -41,7 +41,7 @@ def test_an_unreadable_nova_row_is_reported():
 
 
 def test_an_invalid_nova_row_affects_only_its_own_instance():
-    """One instance has no flavor in nova's database; the agent still checks the other instance."""
+    """One of two instances has an invalid row in nova's database; the agent still checks the other instance."""
     verdicts = {(row.key, row.verdict) for row in decided(WORLD).rows}
     assert verdicts == {(I1, Verdict.UNKNOWN), (uuid("i2"), Verdict.AGREED)}
 

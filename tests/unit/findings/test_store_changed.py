@@ -57,7 +57,8 @@ def test_a_changed_disk_store_stops_updates_of_disk_gb():
         assert [i.total for i in getattr(write, "inventories", ()) if i.resource_class == "DISK_GB"] in ([], [300])
 
 
-def test_a_missing_guest_disk_is_reported_if_no_earlier_disk_store_is_saved():
+def test_a_missing_guest_disk_reveals_changed_disk_storage():
+    """Even without saved data of the old disk storage, the agent reports a change if a guest disk is missing."""
     world = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=None, missing=(DISK,))
     (found,) = findings(world, CODE)
     assert "its size is 300 GiB (Placement's total of DISK_GB)" in found.expected
@@ -90,6 +91,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_an_uncertain_change_of_a_disk_store_is_not_reported(world, chosen):
-    """The agent reports no change if the storage is the same, was not read, or does not count for DISK_GB."""
+def test_only_a_proven_change_of_disk_storage_is_reported(world, chosen):
+    """The agent reports no change if the guests' disk storage is the same or could not be read."""
     assert findings(world, CODE, chosen) == ()

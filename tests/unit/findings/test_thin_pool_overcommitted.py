@@ -30,7 +30,7 @@ def test_an_overcommitted_thin_pool_is_reported() -> None:
     ids=["just fits with what is free", "fits", "empty", "lvm not read"],
 )
 def test_a_thin_pool_with_enough_space_is_not_reported(quiet: Snapshot) -> None:
-    """The agent reports no LVM thin pool if its volumes fit or if LVM could not be read."""
+    """The agent reports no LVM thin pool that has enough space for its volumes."""
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 

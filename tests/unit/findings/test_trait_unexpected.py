@@ -67,8 +67,8 @@ def test_an_agent_that_may_not_remove_an_unwanted_trait_reports_it(role):
     assert found.actual == "the trait is on the provider"
 
 
-def test_a_trait_that_the_agent_is_about_to_remove_is_not_reported():
-    """When a capability disappears, the audit that notices it removes the trait; the agent reports nothing."""
+def test_a_trait_that_the_agent_removes_is_not_reported():
+    """If the host loses a capability, the agent removes its trait from Placement and does not report the trait."""
     trait = some_unwanted()
     assert found_in(world(trait)) == []
     assert found_in(world(trait), written=cleared("HW_CPU_X86_SVM" if trait != "HW_CPU_X86_SVM" else "X")) == []

@@ -42,8 +42,8 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
     return snapshot(placement=placement, libvirt=libvirt or host(BIG), lvm=lvm or group(20))
 
 
-def test_use_that_cannot_be_allocated_is_reported():
-    """If guests unknown to nova use more than max_unit, the finding shows how much the agent could not allocate."""
+def test_guest_use_beyond_max_unit_is_reported():
+    """Guests unknown to nova use 6 VCPU and max_unit is 4; the finding shows the 2 VCPU without an allocation."""
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
     assert found.expected == "Stocktake has allocated all 6 VCPU in use by guests and volumes that nova does not know"
@@ -66,8 +66,8 @@ UNPLACED = {
 
 
 @pytest.mark.parametrize(("there", "expected"), UNPLACED.values(), ids=UNPLACED.keys())
-def test_each_class_that_cannot_be_allocated_is_reported(there, expected):
-    """If the agent cannot allocate what unknown guests or volumes use, the finding shows the class and the amount."""
+def test_each_resource_class_without_allocation_is_reported(there, expected):
+    """If the agent cannot allocate a guest's resources, the finding shows each resource class and its amount."""
     assert {f.resource_class: f.actual.partition(" could")[0] for f in findings(there, CODE, BESIDE)} == expected
 
 

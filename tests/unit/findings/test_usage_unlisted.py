@@ -15,8 +15,8 @@ def told(*unlisted: UnlistedUsage):
     return list(findings(snapshot(placement=view(HELD, unlisted=unlisted)), CODE))
 
 
-def test_usage_without_a_listed_consumer_is_reported():
-    """If Placement's usage exceeds its listed allocations, the finding shows by how much and how to repair it."""
+def test_usage_beyond_the_allocations_is_reported():
+    """If Placement shows more usage than allocations, the finding shows the difference and how to repair it."""
     (found,) = told(HIDDEN)
     assert (found.provider_uuid, found.resource_class, found.severity) == (ROOT_UUID, "VCPU", Severity.WARNING)
     assert dict(found.facts) == {"used": 6, "listed": 2, "unlisted": 4}
@@ -29,8 +29,8 @@ def test_usage_without_a_listed_consumer_is_reported():
     assert found.rests_on_recorded
 
 
-def test_no_usage_is_reported_if_all_is_listed():
-    """If the allocations that Placement lists add up to its usage, the agent reports nothing."""
+def test_usage_that_equals_the_allocations_is_not_reported():
+    """If the allocations in Placement add up to its usage, the agent reports nothing."""
     assert told() == []
 
 

@@ -43,7 +43,7 @@ def test_accepted_writes_cause_no_finding():
 
 
 def test_a_refused_write_is_reported_with_the_error():
-    """If Placement rejects a new provider, the finding shows the provider, the HTTP status and Placement's error."""
+    """If Placement refuses a write, the finding shows the provider, the HTTP status and Placement's error."""
     (found,) = told(refused(CREATE, DuplicateName, 409))
     assert found.severity is Severity.ERROR
     assert (found.provider_uuid, found.subject) == (CHILD, f"the new provider {NODE}_amd_sev")
@@ -79,7 +79,7 @@ WRITES = {
 
 @pytest.mark.parametrize(("refusal", "what", "advice"), WRITES.values(), ids=WRITES.keys())
 def test_each_kind_of_refused_write_has_a_remedy(refusal, what, advice):
-    """For each kind of write that Placement may reject, the finding shows what was written and how to repair it."""
+    """For each kind of write that Placement may refuse, the finding shows the write and a remedy."""
     old = root(uuid=CHILD, name=f"{NODE}_old", parent_uuid=ROOT_UUID)
     (found,) = told(refusal, world=snapshot(placement=view(providers=(root(), old))))
     assert what in found.expected

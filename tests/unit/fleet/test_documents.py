@@ -60,7 +60,7 @@ def test_the_host_json_has_the_values_of_the_last_message():
 
 
 def test_an_unseen_host_has_nulls_in_the_json():
-    """A host that never sent a message has the same JSON keys as other hosts, and null for every message value."""
+    """In the JSON of a host that never sent a message, the keys for its message have the value null."""
     document = host_document(C, AT)
     assert document.keys() == host_document(B, AT).keys()
     assert {document[name] for name in MESSAGE_KEYS} == {None}

@@ -48,7 +48,7 @@ def test_a_host_is_silent_after_three_missed_intervals(age_s, is_silent):
 
 
 def test_the_time_of_the_last_outcome_change_is_kept():
-    """`stocktake watch` remembers since when a host's audits have had their present outcome, such as partial."""
+    """`stocktake watch` remembers when the outcome of a host's audits last changed."""
     first, second, third = (
         host_seen(clean(outcome=name), at) for name, at in (("partial", 1), ("partial", 2), ("clean", 3))
     )

@@ -54,8 +54,8 @@ def test_hosts_are_listed_in_the_chosen_order(sort, first):
 
 
 @pytest.mark.parametrize("sort", ["leaked", "free"])
-def test_hosts_of_unknown_amounts_come_last(sort):
-    """If `stocktake watch` sorts by leaked or free amounts, hosts of unknown amounts are at the end of the list."""
+def test_hosts_with_unknown_amounts_come_last(sort):
+    """If the hosts are sorted by leaked or free amounts, hosts with unknown amounts come last."""
     assert "never-1" in names(sort=sort)[-3:]
 
 

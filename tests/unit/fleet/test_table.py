@@ -60,8 +60,8 @@ def test_free_amounts_are_rounded_down_or_marked_as_unknown(resources, text):
     assert cells(clean(resources=resources)).free == text
 
 
-def test_the_row_of_an_unseen_host_shows_the_wait():
-    """If an expected host has sent no message, its row shows since when `stocktake watch` has waited for one."""
+def test_the_row_of_an_unseen_host_shows_the_start_of_the_wait():
+    """The row of an expected host shows since when `stocktake watch` has waited for its first message."""
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")
@@ -108,8 +108,8 @@ def test_the_table_explains_the_last_audit_of_a_host(changes, text):
     assert what(clean(**changes)) == text
 
 
-def test_a_minimum_duration_is_shown_with_a_greater_than_sign():
-    """The table shows `>30s` if a host's audit had already crashed in its first message, 30 seconds ago."""
+def test_a_minimum_age_is_shown_with_a_greater_than_sign():
+    """If a host's first message reported a crash 30 seconds ago, the table shows the age as `>30s`."""
     assert cells(clean(outcome="crashed", findings=None), 30).for_s == ">30s"
 
 
@@ -152,8 +152,8 @@ def test_a_terminal_of_80_characters_may_show_free_amounts():
     assert "free" in columns_for(80, {**WIDTHS, "host": 12, "what": 25}, cells=1)
 
 
-def test_a_row_of_unknown_values_has_no_empty_cell():
-    """The row of a host with unknown amounts and an unknown duration has a sign such as `?` in every cell."""
+def test_a_row_with_unknown_values_has_no_empty_cell():
+    """In the row of a host with unknown values, each cell contains a text such as `?`."""
     (row,) = view(cell(seen(clean(leaked=None, resources=None)))).rows
     unknown = cells_of(dataclasses.replace(row, for_s=None), AT, 80)
     assert all(unknown)

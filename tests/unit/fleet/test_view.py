@@ -32,8 +32,8 @@ def test_an_expected_host_is_awaited_for_three_intervals(began_s, interval_s, co
     assert conditions(view(young))["b"] is condition
 
 
-def test_an_awaited_host_becomes_never_when_the_wait_ends():
-    """When `stocktake watch` ends its wait for messages, an expected host without one gets the condition "never"."""
+def test_an_unseen_host_is_marked_never_after_the_wait():
+    """`stocktake watch` marks an expected host as "never" if its wait ends without a message of the host."""
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
@@ -51,8 +51,8 @@ def test_the_age_of_a_finding_grows_after_the_message():
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
 
-def test_the_age_of_an_outcome_may_be_a_minimum():
-    """If a host's audit had already crashed in its first message, `stocktake watch` knows only a minimum duration."""
+def test_a_crash_in_the_first_message_has_a_minimum_age():
+    """If a host's first message reports a crash, `stocktake watch` knows only the minimum age of the crash."""
     first = seen(clean(outcome="crashed", findings=None), age_s=90)
     (row,) = view(cell(seen(clean(outcome="crashed", findings=None), age_s=30).after(first))).rows
     assert (row.for_s, row.for_at_least) == (90, True)
@@ -111,8 +111,8 @@ def test_a_host_is_expected_only_in_its_own_cell():
     ]
 
 
-def test_the_fleet_totals_count_hosts_of_unknown_amounts():
-    """The totals of `stocktake watch` add up the known leaked amounts and count the hosts of unknown amounts."""
+def test_the_fleet_totals_count_hosts_with_unknown_amounts():
+    """The totals of `stocktake watch` add up the known leaked amounts and count the hosts with unknown amounts."""
     found = view(
         cell(
             seen(broken("a", leaked={"VCPU": 8, "DISK_GB": 80}, missing={"VCPU": 1}, held_back=2)),

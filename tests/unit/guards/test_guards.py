@@ -332,8 +332,8 @@ def test_nova_compute_guards_ignore_an_agent_in_its_place():
     ],
     ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
 )
-def test_guards_allow_a_repair_that_nova_compute_omits(change):
-    """An agent beside nova-compute may repair a leak that nova-compute will not repair itself."""
+def test_guards_allow_repairs_that_nova_compute_never_makes(change):
+    """An agent beside nova-compute may repair a leak that nova-compute never repairs."""
     assert refused_by(change(beside_nova(right()))) == []
 
 

@@ -121,7 +121,7 @@ def test_adopt_only_mentions_a_row_that_it_cannot_write():
     assert any("row 5 has host cmp1 and node old-name" in note for note in plan.notes)
 
 
-def test_adopt_only_renames_the_provider_without_nova_data():
+def test_without_nova_data_adopt_only_renames_the_provider():
     """If the agent reads no nova data, `stocktake adopt` changes only the provider's name in Placement."""
     plan = adoption(renamed(state=NovaState(kind=StateKind.NONE, host=HOST)), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
@@ -200,7 +200,7 @@ def test_adopt_only_mentions_a_row_that_it_read_in_part():
     assert plan.notes[0].startswith(f"compute node row 7 has host cmp2 and node {NODE}")
 
 
-def test_adopt_never_replaces_the_compute_id_file_of_nova():
+def test_adopt_is_refused_if_nova_has_a_compute_id_file():
     """`stocktake adopt` is refused if the host's uuid comes from nova's own file /var/lib/nova/compute_id."""
     assert guards(reinstalled(origin="/var/lib/nova/compute_id")) == ["file"]
     assert guards(reinstalled(origin="compute_nodes id 4")) == []

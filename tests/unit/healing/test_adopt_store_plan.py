@@ -15,16 +15,16 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD, libvirt=host(guest())), on_root(251), before=mark(300), missing=(DISK,))
 
 
-def test_adopt_accepts_the_current_store_of_guest_disks():
-    """`stocktake adopt --store` saves the file system that holds the guest disks now, in place of the earlier one."""
+def test_adopt_saves_the_file_system_of_the_guest_disks():
+    """`stocktake adopt --store` saves the present file system of the guest disks as the expected one."""
     plan = store_adoption(LOST, settings(), FILE)
     assert plan.steps == (StoreStep(path=FILE, before=mark(300), after=mark(251, OF_ROOT)),)
     assert "after this step, the next audit publishes DISK_GB = 251 in Placement, in place of 300" in plan.notes
     assert "guests' disks that are not found in this store: 1" in plan.notes
 
 
-def test_adopt_beside_nova_compute_has_no_disk_gb_note():
-    """Beside nova-compute the agent publishes no DISK_GB, so `stocktake adopt --store` does not announce it."""
+def test_adopt_beside_nova_compute_announces_no_new_disk_gb():
+    """An agent beside nova-compute publishes no DISK_GB, so `stocktake adopt --store` announces none."""
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 
@@ -45,7 +45,7 @@ def test_adopt_is_refused_for_disks_in_ceph_or_not_read():
 
 
 def test_a_few_kib_do_not_change_the_adopt_digest():
-    """The digest of an `adopt --store` plan stays the same if the file system's size changes by 4 KiB, not by 1 GiB."""
+    """If the file system is 4 KiB smaller, the plan of `stocktake adopt --store` keeps its digest."""
     smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
     digests = {
         store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest

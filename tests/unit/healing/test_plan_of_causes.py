@@ -64,8 +64,8 @@ def test_unconfirmed_symptoms_do_not_delay_a_repair(scene):
     assert plan.refusals == ()
 
 
-def test_heal_refuses_related_unconfirmed_findings_once(scene):
-    """If two findings follow from a third finding and none is confirmed, heal lists one refusal, for the third."""
+def test_heal_lists_one_refusal_for_related_findings(scene):
+    """If three related findings are not confirmed yet, heal lists a single refusal for all of them."""
     later = tuple(dataclasses.replace(s, times=0) for s in scene.findings)
     plan = planned(dataclasses.replace(scene, findings=later))
     assert plan.actions == ()
