@@ -106,7 +106,7 @@ def test_a_stop_request_wakes_up_a_waiting_audit(wired):
 
 
 def test_a_stop_request_ends_a_pause_before_a_read(placement, wired):
-    """The agent pauses before it reads an overloaded Placement; after a stop request it reads at once."""
+    """The agent pauses before it reads an overloaded Placement; a stop request ends the pause at once."""
     root, consumer = placement.make_provider(), placements.new_uuid()
     placement.set_inventories(root, {"VCPU": {"total": 8}})
     placement.allocate({root: {"VCPU": 1}}, consumer)

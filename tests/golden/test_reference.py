@@ -127,7 +127,7 @@ def test_s112_a_disabled_cpu_flag_gets_no_trait(name, taken, tmp_path, monkeypat
 
 
 def test_s91_volumes_unknown_to_nova_raise_reserved_disk(tmp_path, monkeypatch):
-    """LVM volumes that nova does not know raise only the reserved amount of DISK_GB that the agent wants."""
+    """LVM volumes unknown to nova raise the reserved amount of DISK_GB and change no other value."""
     world = played("lvm_images", tmp_path, monkeypatch)
     known, seen = theirs(world.recording), ours(world.tree)
     (node,) = known

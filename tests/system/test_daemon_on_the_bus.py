@@ -309,8 +309,8 @@ def test_watch_prints_a_line_for_each_message_into_a_pipe(host):
     assert all(line.split()[0] == host.name and " vcpu=" in line for line in told)
 
 
-def test_watch_lists_silent_hosts_with_a_nova_service(host):
-    """`stocktake watch` lists hosts that have a nova-compute service, even a disabled service, and sent no message."""
+def test_watch_lists_unseen_hosts_with_a_nova_service(host):
+    """`stocktake watch` also lists a host that has a nova-compute service and never sent a message."""
     with host.rows() as connection:
         for number, (name, disabled) in enumerate((("cmp-gone", False), ("cmp-disabled", True)), start=9001):
             service = Service(

@@ -362,7 +362,7 @@ def test_the_daemon_runs_as_one_process_without_eventlet(agent):
 
 
 def test_sighup_does_not_count_as_a_stop_request():
-    """A waiting SIGTERM counts as a request to stop the daemon; a waiting SIGHUP does not."""
+    """SIGTERM counts as a request to stop the daemon, but SIGHUP does not."""
     inbox = queue.SimpleQueue()
     assert not stop_asked(inbox)
     inbox.put(signal.SIGHUP)

@@ -12,10 +12,7 @@ BY_NAME = ProviderEntry(origin="b.yaml:9", name=NODE, traits=frozenset({"CUSTOM_
 
 
 def test_s130_a_provider_config_conflict_shows_both_files():
-    """Two provider.yaml entries mean one provider, by UUID and by name.
-
-    The finding shows both files and line numbers.
-    """
+    """If two provider.yaml entries are for the same provider, the finding shows both files and line numbers."""
     (found,) = findings(snapshot(), CODE, settings(provider_entries=(BY_UUID, BY_NAME)))
     assert found.severity is Severity.ERROR
     assert found.provider_uuid == ROOT_UUID

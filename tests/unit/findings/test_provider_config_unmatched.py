@@ -26,5 +26,5 @@ def test_s136_a_config_entry_for_no_provider_is_reported():
 
 
 def test_an_entry_for_an_existing_provider_is_not_reported():
-    """The agent reports no provider.yaml entry for a provider that exists."""
+    """The agent does not report an entry in provider.yaml if the entry's provider exists."""
     assert findings(snapshot(), CODE, named(NODE)) == ()

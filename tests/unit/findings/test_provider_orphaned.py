@@ -46,8 +46,8 @@ def test_s158_an_orphaned_provider_is_reported(kind):
     assert not found.rests_on_recorded
 
 
-def test_a_provider_without_a_known_node_row_is_reported():
-    """nova's database no longer has the compute node, and the agent remembers its provider, so the agent reports it."""
+def test_the_provider_of_a_deleted_node_row_is_reported():
+    """A former node's row is gone from nova's database; the agent remembers the node's provider and reports it."""
     world = world_of(tree(OLD, HELD), nodes=(node(),))
     assert findings(world, CODE) == ()
     left = History(left=(LeftProvider(OLD.uuid, OLD.hypervisor_hostname),))
@@ -74,5 +74,5 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_an_empty_orphaned_provider_is_not_reported(world):
-    """The agent also does not report a provider that is missing in Placement, not read, or not known to be orphaned."""
+    """The agent does not report a former node's provider that has no allocations."""
     assert findings(world, CODE) == ()

@@ -37,10 +37,7 @@ def of_code(code: str, role: Role) -> Iterator[tuple[Planted, Finding]]:
 
 
 def test_each_finding_code_is_reported_for_its_test_data():
-    """A finding is a difference that the agent reports.
-
-    Every example host made for a finding code leads to this code.
-    """
+    """The tests have example data for each finding code, and the agent reports the code for these data."""
     assert PLANTED.keys() == {rule.code for rule in BUILTIN}
     for code in CODES:
         for number, make in enumerate(PLANTED[code]):

@@ -98,8 +98,8 @@ def test_a_placement_outage_shows_the_kept_classes():
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), list(CONSEQUENCE.values())[1:], ids=list(CONSEQUENCE)[1:])
-def test_a_failed_source_has_the_consequence_as_a_fact(source, chosen, consequence):
-    """If a source other than Placement cannot be read, the finding's fact "frozen" contains the consequence."""
+def test_the_consequence_of_a_failed_source_has_a_fixed_key(source, chosen, consequence):
+    """If a source other than Placement cannot be read, the finding has the consequence under the key "frozen"."""
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert dict(found.facts) == {"frozen": consequence}
 

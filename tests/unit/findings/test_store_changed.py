@@ -30,8 +30,8 @@ HELD = view(provider=root(inventory("DISK_GB", 300)))
 LOST = store(snapshot(placement=HELD), on_root(251), before=mark(300))
 
 
-def test_the_finding_describes_the_old_and_the_new_disk_store():
-    """It also advises the command `stocktake adopt --store`."""
+def test_the_finding_describes_the_old_and_new_disk_storage():
+    """If the guests' disk storage has changed, the finding describes the old and the new storage."""
     (found,) = findings(LOST, CODE)
     assert (found.severity, found.provider_uuid, found.resource_class) == (Severity.ERROR, ROOT_UUID, "DISK_GB")
     assert found.subject == INSTANCES

@@ -17,8 +17,8 @@ CODE = "thin-pool-filling"
     ("percent", "severity"),
     [(80.0, Severity.WARNING), (94.99, Severity.WARNING), (95.0, Severity.ERROR), (100.0, Severity.ERROR)],
 )
-def test_a_thin_pool_is_a_warning_at_80_an_error_at_95(percent: float, severity: Severity) -> None:
-    """If an LVM thin pool is 80 percent full, the finding is a warning; from 95 percent on, it is an error."""
+def test_the_fill_level_of_a_thin_pool_decides_the_severity(percent: float, severity: Severity) -> None:
+    """The finding about an LVM thin pool is a warning from 80 percent on, and an error from 95 percent on."""
     for part, size_bytes in (("data", 50 * GIB), ("metadata", GIB)):
         (found,) = findings(pool_world(10, **{part: percent}), CODE, lvm_settings())
         assert (found.subject, found.severity) == (f"vg0/tpool {part}", severity)
@@ -27,7 +27,7 @@ def test_a_thin_pool_is_a_warning_at_80_an_error_at_95(percent: float, severity:
 
 
 def test_a_fuller_thin_pool_keeps_its_finding() -> None:
-    """The finding about an LVM thin pool keeps its ID and text from 80 to 100 percent, so that it can be confirmed."""
+    """The finding about an LVM thin pool keeps its ID and text while the pool fills from 80 to 100 percent."""
     worlds = [pool_world(10, data=percent) for percent in (80.0, 84.99, 85.01, 94.99, 95.01, 100.0)]
     found = [findings(world, CODE, lvm_settings())[0] for world in worlds]
     assert len({(one.id, one.actual, evidence_digest(one)) for one in found}) == 1

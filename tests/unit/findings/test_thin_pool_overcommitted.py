@@ -34,7 +34,7 @@ def test_a_thin_pool_with_enough_space_is_not_reported(quiet: Snapshot) -> None:
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_a_pool_without_guest_disks_has_no_resource_class() -> None:
-    """If DISK_GB does not count LVM, the finding about an LVM thin pool contains no resource class."""
+def test_with_disk_files_the_finding_has_no_resource_class() -> None:
+    """If the guest disks are files, the finding about an LVM thin pool has no resource class."""
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

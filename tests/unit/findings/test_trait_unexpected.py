@@ -80,8 +80,8 @@ def test_a_trait_that_the_agent_does_not_manage_is_never_reported(trait):
         assert found_in(world(trait), role, cleared(trait)) == []
 
 
-def test_no_unexpected_trait_is_reported_without_one():
-    """The agent reports no unexpected trait if the provider has none or Placement could not be read."""
+def test_a_provider_without_unexpected_traits_is_not_reported():
+    """The agent reports nothing about a provider without unexpected traits."""
     trait = some_unwanted()
     assert found_in(without(world(trait), PLACEMENT), Role.OBSERVER) == []
     assert found_in(dataclasses.replace(world()), Role.OBSERVER) == []

@@ -90,20 +90,20 @@ SILENT = {
 
 
 @pytest.mark.parametrize(("there", "chosen"), SILENT.values(), ids=SILENT.keys())
-def test_nothing_left_to_allocate_causes_no_finding(there, chosen):
-    """If the agent has allocated all use unknown to nova, or need not allocate any, it reports nothing."""
+def test_fully_allocated_resources_are_not_reported(there, chosen):
+    """If all resources of guests unknown to nova are allocated, the agent reports nothing."""
     assert findings(there, CODE, chosen) == ()
 
 
 @pytest.mark.parametrize("lost", [LIBVIRT, STATE, PLACEMENT, LVM])
-def test_no_class_is_reported_without_its_sources(lost):
-    """The agent reports resources that it could not allocate only for classes with all sources read."""
+def test_nothing_is_reported_if_a_needed_source_was_not_read(lost):
+    """If nova, libvirt or Placement was not read, the agent reports no resources that lack an allocation."""
     there = without(world(lvm=group(2, volume("v", 40))), lost)
     classes = {f.resource_class for f in findings(there, CODE, BESIDE)}
     assert "DISK_GB" not in classes
     assert ("VCPU" in classes) == (lost == LVM)
 
 
-def test_resources_used_outside_nova_cause_no_over_capacity_finding():
-    """They have no allocation in Placement."""
+def test_guests_unknown_to_nova_cause_no_over_capacity():
+    """Guests unknown to nova do not cause the finding over-capacity."""
     assert "over-capacity" not in {f.code for f in decided(world(), BESIDE).findings}

@@ -68,7 +68,7 @@ def test_an_unknown_volume_is_reported_with_its_size(world):
     ids=["reserve", "report", "ignore"],
 )
 def test_the_policy_for_unknown_volumes_is_followed(policy, told, reserved):
-    """[lvm] foreign_volumes decides if the agent reports LVM volumes without an instance and reserves their size."""
+    """The option [lvm] foreign_volumes decides what the agent does about unknown LVM volumes."""
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told
@@ -124,12 +124,12 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_a_volume_with_a_possible_owner_is_not_reported(world):
-    """The agent reports no LVM volume as unknown if it may have an owner, takes no space, or was not read."""
+    """The agent reports no LVM volume as unknown if a guest or a storage service may own it."""
     assert findings(world, CODE, lvm_settings()) == ()
 
 
-def test_an_unknown_volume_is_reported_without_nova():
-    """The agent reports an LVM volume with an unknown name even if nova's database could not be read."""
+def test_an_unknown_volume_is_reported_without_nova_data():
+    """The agent reports an unknown LVM volume even if nova's database could not be read."""
     assert len(findings(without(WORLD, STATE), CODE, lvm_settings())) == 1
 
 
@@ -137,7 +137,7 @@ def test_an_unknown_volume_is_reported_without_nova():
     ("accepted", "told"), [(("vg0/by-hand",), 0), (("vg0/by-*",), 0), (("vg1/by-hand", "by-hand"), 1)]
 )
 def test_an_accepted_volume_is_reserved_and_not_reported(accepted, told):
-    """If [lvm] accepted_volumes contains a volume's full name or a pattern for it, the agent only reserves its size."""
+    """The agent reserves the size of an LVM volume in [lvm] accepted_volumes and does not report the volume."""
     chosen = lvm_settings(accepted_volumes=accepted)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == 3

@@ -78,5 +78,5 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_only_certainly_orphaned_volumes_are_reported(world):
-    """The agent reports no LVM volume that an instance may still need, or if LVM, nova or libvirt was not read."""
+    """The agent reports no LVM volume as orphaned if an instance may still need it."""
     assert findings(world, CODE, lvm_settings()) == ()

@@ -27,8 +27,8 @@ def test_without_a_host_list_the_title_counts_all_hosts(hosts, words):
     assert f"  {words}  " in title(view(cell(*(seen(clean(host)) for host in hosts))))
 
 
-def test_the_title_shows_the_number_of_several_cells():
-    """If `stocktake watch` follows several nova cells, its title shows their number."""
+def test_the_title_shows_the_number_of_cells():
+    """If `stocktake watch` follows two nova cells, its title contains "2 cells"."""
     assert "  2 cells  " in title(view(cell(name="a"), cell(name="b")))
 
 
@@ -66,7 +66,7 @@ def test_the_totals_of_a_clean_fleet_show_no_leak():
 
 
 def test_the_fleet_view_lists_its_problems():
-    """`stocktake watch` lists unreachable brokers, an unread host list, unreadable messages and omitted hosts."""
+    """`stocktake watch` lists, for example, unreachable brokers and hosts whose messages it cannot read."""
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")

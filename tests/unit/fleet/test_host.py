@@ -116,7 +116,7 @@ JSON = st.recursive(
 
 @given(st.fixed_dictionaries({}, optional={name: JSON for name in DOCUMENT}))
 def test_a_message_of_random_values_is_kept_or_rejected(changes):
-    """Random field values never crash `stocktake watch`: it keeps the message with printable texts, or rejects it."""
+    """`stocktake watch` keeps or rejects a host's message with random field values, and never crashes."""
     try:
         found = host_seen({**DOCUMENT, **changes}, 0.0)
     except SourceInconsistent:
@@ -131,6 +131,6 @@ def test_a_message_of_random_json_is_rejected(document):
         host_seen(document, 0.0)
 
 
-def test_a_host_message_stays_equal_as_json():
-    """`stocktake watch` reads the same host state from a message before and after its conversion to JSON."""
+def test_a_host_message_can_be_converted_to_json_and_back():
+    """`stocktake watch` then reads the same values from the host's message."""
     assert host_seen(json.loads(json.dumps(DOCUMENT)), 0.0) == host_seen(DOCUMENT, 0.0)

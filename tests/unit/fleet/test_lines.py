@@ -40,6 +40,6 @@ def test_a_silent_host_has_a_line_with_its_silent_seconds():
 
 
 def test_the_line_of_an_unseen_host_shows_its_cell():
-    """In a pipe, `stocktake watch` prints that an expected host has sent no message, and the nova cell of the host."""
+    """In a pipe, `stocktake watch` prints the nova cell of an expected host that has sent no message."""
     (row,) = view(cell(expected=expected("a"), name="cell-2")).rows
     assert missing_line(row) == "a has sent no message, but is expected in cell-2"

@@ -29,7 +29,7 @@ def names(**choice) -> list[str]:
 
 
 def test_hosts_are_sorted_from_worst_to_best():
-    """`stocktake watch` lists the worst hosts first, and among hosts of equal severity the oldest finding first."""
+    """`stocktake watch` lists silent hosts before hosts with errors, and errors before warnings."""
     assert names() == [
         "never-1", "silent-1", "crashed-1", "refused-1", "err-old", "err-new", "part-1", "warn-1", "info-1",
     ]  # fmt: skip
@@ -60,7 +60,7 @@ def test_hosts_with_unknown_amounts_come_last(sort):
 
 
 def test_the_sort_key_steps_through_all_orders():
-    """Each press of the sort key in `stocktake watch` chooses the next sort order, and in the end the first again."""
+    """After the last sort order, the sort key of `stocktake watch` goes back to the first one."""
     sort, found = "worst", []
     for _ in SORTS:
         found.append(sort)

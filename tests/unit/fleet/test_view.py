@@ -38,15 +38,15 @@ def test_an_unseen_host_is_marked_never_after_the_wait():
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 
 
-def test_a_silent_host_keeps_its_last_reported_condition():
-    """If a host with an error falls silent, `stocktake watch` marks it as silent and still knows of the error."""
+def test_the_last_condition_of_a_silent_host_is_remembered():
+    """If a host with an error falls silent, `stocktake watch` remembers that the host had an error."""
     (row,) = view(cell(seen(broken("a"), age_s=300))).rows
     assert (row.condition, row.for_s) == (Condition.SILENT, 300)
     assert row.seen.told is Condition.ERROR
 
 
 def test_the_age_of_a_finding_grows_after_the_message():
-    """`stocktake watch` adds the time since the last message to the finding's age in this message."""
+    """`stocktake watch` adds the time since a host's last message to the age of the host's finding."""
     (row,) = view(cell(seen(broken(), age_s=30))).rows
     assert (row.for_s, row.for_at_least) == (12 * 60 + 30, False)
 
@@ -131,6 +131,6 @@ def test_the_rows_are_sorted_by_host_name():
 
 
 def test_the_row_of_an_unseen_host_has_the_start_of_the_wait():
-    """The row of an expected host without messages contains the time from which `stocktake watch` has waited for it."""
+    """An expected host's row contains the time when `stocktake watch` began to wait for its first message."""
     (row,) = view(cell(expected=expected("a"))).rows
     assert (AT - row.began).total_seconds() == 780

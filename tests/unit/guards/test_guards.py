@@ -315,8 +315,8 @@ def test_only_a_refusal_that_ends_by_itself_is_temporary(name, words, case):
         assert found.seconds == known
 
 
-def test_nova_compute_guards_ignore_an_agent_in_its_place():
-    """In role owner no nova-compute runs on the host, so guards that protect nova-compute stop no repair."""
+def test_guards_for_nova_compute_stop_nothing_in_role_owner():
+    """In role owner the agent replaces nova-compute, so the guards that protect nova-compute stop no repair."""
     for name, _, wrong in WRONG_BESIDE_NOVA:
         case = with_settings(wrong(beside_nova(right())), role=Role.OWNER)
         assert refused_by(case) == [], name
@@ -351,7 +351,7 @@ OWN_PART = [
 
 @pytest.mark.parametrize("change", [change for _, change in OWN_PART], ids=[name for name, _ in OWN_PART])
 def test_a_guard_refuses_a_write_outside_this_host(change):
-    """The guard "own-part" stops a write that would change another host's allocations or another consumer."""
+    """The guard "own-part" stops a repair that would change another host's allocations."""
     held = record("gone", here={"VCPU": 1}, there={"VCPU": 4})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     case = case_of(scene_of(facts.snapshot(placement=view_of(held), nova=facts.state(gone)), held))
@@ -381,11 +381,8 @@ def test_every_guard_has_a_test_of_a_refused_repair():
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_the_plan_asks_the_minimum_age_guard(monkeypatch):
-    """A guard is a rule that stops a repair.
-
-    Without the guard "minimum-age", the agent would plan to repair a new finding.
-    """
+def test_the_guard_minimum_age_stops_repairs_of_new_findings(monkeypatch):
+    """Without the guard "minimum-age", heal would plan to repair a new finding."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
     asked = asked_for(scene.findings, ALL, frozenset())

@@ -171,13 +171,13 @@ def test_adopt_is_refused_outside_role_owner(given, role):
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 def test_adopt_is_refused_if_nova_could_not_be_read(given):
-    """`stocktake adopt` gives a renamed or reinstalled host its provider back only if nova could be read."""
+    """`stocktake adopt` is refused on a renamed or reinstalled host if nova's database could not be read."""
     assert guards(dataclasses.replace(given, state=None, state_error="down")) == ["state"]
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
 def test_adopt_is_refused_while_nova_compute_runs_here(given):
-    """`stocktake adopt` gives a renamed or reinstalled host its provider back only if no nova-compute runs there."""
+    """`stocktake adopt` is refused on a renamed or reinstalled host while nova-compute runs there."""
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 
@@ -207,15 +207,15 @@ def test_adopt_is_refused_if_nova_has_a_compute_id_file():
 
 
 @pytest.mark.parametrize("held", [True, False])
-def test_adopt_keeps_a_new_provider_that_has_allocations(held):
-    """`stocktake adopt` refuses to give a host its old provider if its new provider already has allocations."""
+def test_adopt_is_refused_if_the_new_provider_is_in_use(held):
+    """`stocktake adopt` is refused if the host's new provider in Placement already has allocations."""
     mine = tree(provider(NEW, "another-name"), held=True)
     assert guards(reinstalled(own=mine, holder=tree(provider(), held=held))) == ["allocations"]
     assert guards(reinstalled(own=tree(provider(NEW, "another-name")))) == []
 
 
-def test_adopt_is_refused_if_an_unrelated_provider_has_the_name():
-    """`stocktake adopt` is refused if a provider that is no compute node has the name of this host's node."""
+def test_adopt_is_refused_if_shared_storage_has_the_node_name():
+    """`stocktake adopt` is refused if a provider of shared storage has the name of this host's node."""
     stranger = tree(provider(traits=frozenset({"MISC_SHARES_VIA_AGGREGATE"})))
     assert guards(reinstalled(holder=stranger)) == ["owner"]
 

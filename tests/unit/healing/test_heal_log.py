@@ -120,8 +120,8 @@ def test_a_waiting_repair_is_logged_again_if_its_finding_returns():
     assert len(first) == len(again) == 1
 
 
-def test_a_repair_of_an_unknown_finding_is_not_logged():
-    """The daemon does not log that a repair waits if the last audit could not check the repair's finding."""
+def test_a_waiting_repair_of_an_unchecked_finding_is_not_logged():
+    """The daemon logs nothing about a waiting repair if the last audit could not check the repair's finding."""
     unknown = seen(leak(), FindingState.UNKNOWN, "placement")
     assert runs(((refusal("sources-fresh"),), ()), findings=(unknown,)) == [[]]
 

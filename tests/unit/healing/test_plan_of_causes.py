@@ -99,8 +99,8 @@ def test_a_symptom_of_two_findings_outlasts_one_repair(scene):
 
 @pytest.mark.parametrize("undone", [STALE, SEVERAL, COUNTED])
 @pytest.mark.parametrize("code", [STALE, SEVERAL])
-def test_an_undo_stops_repairs_of_related_findings(scene, code, undone):
-    """After an undo, the agent also repairs no finding that led to the repaired finding or follows from it."""
+def test_an_undo_also_stops_the_repair_of_the_cause(scene, code, undone):
+    """If an operator undid the repair of a finding, the agent does not repair the finding's cause either."""
     seen = next(s for s in scene.findings if s.finding.code == code)
     refusing = dataclasses.replace(scene, undone=Undone(findings=frozenset({ids(scene)[undone]})))
     guarded = GuardedFinding(scene=refusing, seen=seen, repair=BY_CODE[code], chosen=())

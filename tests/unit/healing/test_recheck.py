@@ -93,8 +93,8 @@ def test_heal_waits_for_a_heartbeat_newer_than_its_plan(late_s, waited_s):
     assert asked.parts.clock.monotonic() == waited_s
 
 
-def test_heal_waits_again_after_a_heartbeat_in_the_future():
-    """If a nova service with a fast clock sent a heartbeat in the future, heal waits for one more heartbeat."""
+def test_heal_waits_after_a_heartbeat_with_a_future_time():
+    """If nova's last heartbeat has a time in the future, heal waits for one more heartbeat."""
     asked = task(late_s=-20)
     assert proven(asked, state()) == Proven(NOW + datetime.timedelta(seconds=20) + MARGIN)
     assert asked.parts.clock.monotonic() == 10
