@@ -51,8 +51,8 @@ def test_nova_compute_was_recorded_in_each_configuration():
     assert asked <= {path.name for path in RECORDINGS}
 
 
-def test_the_folder_of_recordings_has_only_listed_files():
-    """The folder with the recordings of nova-compute contains all files that its lists contain, and no others."""
+def test_the_folder_of_recordings_has_only_expected_files():
+    """The folder of nova-compute's recordings contains every expected file and no other file."""
     named = {path for folder in RECORDINGS for path in _inputs(folder).values()}
     own = {folder / name for folder in RECORDINGS for name in ("meta.json", "nova.conf", "placement.json")}
     own |= {folder / "compute_node.json" for folder in RECORDINGS} | {FOLDER / "README.md"}

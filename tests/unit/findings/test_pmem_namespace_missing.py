@@ -56,5 +56,5 @@ QUIET = {
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
 def test_a_valid_or_unread_pmem_namespace_is_not_reported(world, chosen):
-    """The agent reports no namespace that is present, not configured, or unknown because ndctl was not read."""
+    """The agent reports no PMEM namespace if ndctl lists every configured one or was not read."""
     assert findings(world, CODE, chosen) == ()

@@ -24,6 +24,6 @@ def test_s130_a_provider_config_conflict_shows_both_files():
 
 
 def test_a_general_provider_entry_causes_no_conflict():
-    """A provider.yaml entry for all compute nodes may stand beside an entry for one node."""
+    """A provider.yaml entry for all compute nodes does not conflict with an entry for one node."""
     every = ProviderEntry(origin="a.yaml:4", uuid=COMPUTE_NODE, inventories=(inventory("CUSTOM_A", 1),))
     assert findings(snapshot(), CODE, settings(provider_entries=(every, BY_NAME))) == ()

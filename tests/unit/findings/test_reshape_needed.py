@@ -67,7 +67,7 @@ QUIET = {
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
 def test_vgpus_that_need_not_move_are_not_reported(world, chosen):
-    """The agent reports no VGPU if its allocation is on a child provider or if Placement was not read."""
+    """The agent reports no VGPU allocation that is already on a child provider."""
     assert findings(world, "reshape-needed", chosen) == ()
 
 

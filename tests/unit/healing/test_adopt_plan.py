@@ -114,7 +114,7 @@ def test_adopt_skips_an_already_renamed_child_provider():
 
 
 def test_adopt_only_mentions_a_row_that_it_cannot_write():
-    """`stocktake adopt` renames the provider and only mentions a compute node row that the agent cannot write."""
+    """`stocktake adopt` cannot write this host's row in nova's table compute_nodes, so it only mentions the row."""
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]
@@ -153,7 +153,7 @@ def test_adopt_restores_a_missing_compute_id_file():
 
 
 def test_the_adopt_digest_changes_with_the_host():
-    """Two plans of `stocktake adopt` have the same digest for the same host state, and differ for another one."""
+    """The plans of `stocktake adopt` for a renamed host and for a reinstalled host have different digests."""
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 

@@ -45,7 +45,7 @@ def test_adopt_is_refused_for_disks_in_ceph_or_not_read():
 
 
 def test_a_few_kib_do_not_change_the_adopt_digest():
-    """If the file system is 4 KiB smaller, the plan of `stocktake adopt --store` keeps its digest."""
+    """If the file system is 4 KiB smaller, the digest of the `stocktake adopt --store` plan does not change."""
     smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
     digests = {
         store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest

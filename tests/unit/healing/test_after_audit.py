@@ -34,7 +34,7 @@ def test_the_agent_reads_undone_repairs_from_the_journal(tmp_path):
     assert read(tmp_path / "none") == Undone()
 
 
-def test_an_unreadable_journal_is_not_taken_for_empty(tmp_path):
+def test_the_error_of_an_unreadable_journal_is_remembered(tmp_path):
     """If the journal of repairs cannot be read, the agent remembers the error."""
     (tmp_path / "journal.jsonl").mkdir()
     assert read(tmp_path).unread_because.startswith("journal: ")
