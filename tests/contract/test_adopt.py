@@ -249,8 +249,8 @@ def test_adopt_reports_that_another_provider_has_the_name(host):
     assert [entry["result"] for entry in host.told("journal")[1]] == ["refused"]
 
 
-def test_adopt_without_access_keeps_the_old_provider_name(host):
-    """`stocktake adopt` runs without access to the names of providers in Placement, and says so."""
+def test_adopt_without_access_to_placement_renames_nothing(host):
+    """`stocktake adopt` cannot write provider names in Placement. It says that it has no access, and the name stays."""
     root, old = host.agent.provider_uuid, f"old-{host.agent.name}"
     provider(host, old, root)
     with planned(host, lambda _request: None) as (task, plan):

@@ -188,8 +188,11 @@ def test_s149_an_audit_reads_a_changed_provider_in_full(tmp_path, placement):
     assert report.outcome.value == "clean"
 
 
-def test_an_audit_corrects_the_inventory_of_a_restored_database(tmp_path, placement):
-    """A restored Placement database has an old inventory with the current generation. A later audit corrects it."""
+def test_an_audit_corrects_an_old_inventory_after_a_restore(tmp_path, placement):
+    """Placement's database got an old total back, but the provider's generation is unchanged.
+
+    An audit still notices it.
+    """
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:
         made.audits(2)

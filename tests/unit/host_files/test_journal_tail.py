@@ -18,8 +18,8 @@ def test_a_missing_journal_counts_as_an_empty_journal(tmp_path):
     assert JournalTail(str(tmp_path)).read() == JournalCounts()
 
 
-def test_finished_changes_before_the_start_are_not_counted(tmp_path):
-    """When the daemon starts, it does not count changes in the journal that already have a result."""
+def test_a_starting_daemon_counts_only_unfinished_changes(tmp_path):
+    """The journal of changes has an entry with a result and one without; the daemon counts the one without."""
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)

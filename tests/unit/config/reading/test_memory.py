@@ -148,8 +148,8 @@ def test_file_backed_memory_without_reserve_causes_no_notice(tmp_path):
 
 
 @pytest.mark.parametrize("ratio", ["1.5", "0.0"])
-def test_another_ram_ratio_rejects_file_backed_memory(tmp_path, ratio):
-    """With file_backed_memory, a ram_allocation_ratio of 1.5 or 0.0 is rejected."""
+def test_file_backed_memory_rejects_another_ram_ratio(tmp_path, ratio):
+    """With file_backed_memory, ram_allocation_ratio must be 1.0; the agent rejects 1.5 and 0.0."""
     (problem,) = refusals(tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = {ratio}\n")
     assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be 1.0 because of ")
 
