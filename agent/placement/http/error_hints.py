@@ -62,7 +62,9 @@ _NO_RESHAPER = (
     '("admin" is not enough, unless Placement\'s policy was changed)'
 )
 
-AUTH_URL = "put Keystone's own URL into [placement] auth_url, or correct the option that names the URL that redirects"
+AUTH_URL = (
+    "set [placement] auth_url to Keystone's own URL; if another option has the redirected URL, correct that option"
+)
 PATH = "check the path of [placement] endpoint_override or of the catalog's URL"
 ENDPOINT = (
     "check [placement] project_name, region_name, valid_interfaces and service_type, or set endpoint_override, "
