@@ -38,7 +38,7 @@ def test_a_long_page_without_spaces_is_quoted_from_its_start():
 
 @pytest.mark.parametrize("half", [r"\ud800", r"\uDC00", r"\ude00\ud83d"])
 def test_an_unpaired_surrogate_raises_placement_unavailable(half):
-    """A JSON response contains one half of a surrogate pair. The agent rejects the response as "not JSON"."""
+    """A JSON response with one half of a surrogate pair raises PlacementUnavailable."""
     with pytest.raises(PlacementUnavailable, match="not JSON"):
         reply(f'{{"uuid": "{half}"}}').body()
 

@@ -77,8 +77,8 @@ def test_an_unknown_host_name_appears_in_the_error(session, monkeypatch):
     assert asked == [NAME]
 
 
-def test_an_invalid_host_name_raises_a_requests_exception(session):
-    """A part of the host name has 64 characters. The agent's connection raises an exception of the library requests."""
+def test_a_too_long_host_name_raises_request_exception(session):
+    """A part of a host name may have 63 characters. With 64, the agent's connection raises RequestException."""
     name = "a" * 64 + ".example"
     with within(60), pytest.raises(requests.RequestException, match=name):
         session.get(f"http://{name}:1/", timeout=60)

@@ -230,7 +230,7 @@ def test_microversion_1_9_is_lower_than_1_30():
     assert wire.parse_maximum(root) < wire.Microversion(1, 30)
 
 
-def test_the_wire_module_imports_no_logging_and_no_network():
-    """The module that parses Placement's JSON imports none of logging, time, socket and requests."""
+def test_the_parser_imports_no_logging_time_or_network():
+    """The module that parses Placement's JSON does not import logging, time, socket or requests."""
     text = Path(wire.__file__).read_text()
     assert not [name for name in ("import logging", "import time", "import socket", "import requests") if name in text]

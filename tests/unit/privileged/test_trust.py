@@ -86,7 +86,7 @@ def test_a_libvirt_uri_of_this_host_is_trusted(uri: str) -> None:
         "system",
     ],
 )
-def test_a_libvirt_uri_with_a_program_or_a_host_is_refused(uri: str) -> None:
-    """The helper stocktake-probe refuses a libvirt URI that starts a program or that leads to no local socket."""
+def test_a_libvirt_uri_without_a_local_socket_is_refused(uri: str) -> None:
+    """The helper stocktake-probe refuses a libvirt URI that does not lead to a socket of this host."""
     with pytest.raises(Untrusted, match="does not lead to a socket of this host"):
         check_uri(uri)

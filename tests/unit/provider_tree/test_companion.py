@@ -204,15 +204,15 @@ NOTHING_WRITTEN = {
 
 
 @pytest.mark.parametrize(("placement", "why"), NOTHING_WRITTEN.values(), ids=NOTHING_WRITTEN.keys())
-def test_a_companion_writes_nothing_without_a_usable_provider(placement, why):
-    """In role companion, the agent needs the provider that nova-compute created, and Placement's microversion 1.38."""
+def test_a_companion_writes_nothing_without_a_host_provider(placement, why):
+    """The agent in role companion (beside nova-compute) writes nothing if the host has no provider."""
     plan = decided(world(placement=placement), BESIDE).plan
     assert plan.is_empty
     assert [why in h.why for h in plan.held_back] == [True]
 
 
-def test_a_companion_writes_nothing_for_a_doubtful_node():
-    """nova's database has another node name for this host. In role companion, the agent writes no allocations."""
+def test_nothing_is_written_if_the_node_has_another_name():
+    """Beside nova-compute, the agent writes nothing if the node has another name in nova's database."""
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
@@ -303,8 +303,8 @@ CUTS = {
 
 
 @pytest.mark.parametrize(("there", "used", "wanted", "expected"), CUTS.values(), ids=CUTS.keys())
-def test_an_allocation_is_fitted_to_the_inventory(there, used, wanted, expected):
-    """The agent fits the amount of its allocation to the free capacity, min_unit, max_unit and step_size."""
+def test_a_new_allocation_fits_the_inventory(there, used, wanted, expected):
+    """The amount that the agent allocates fits the free capacity, min_unit, max_unit and step_size."""
     assert cut(wanted, there, used) == expected
 
 
@@ -315,8 +315,11 @@ def test_only_the_sum_of_disk_amounts_is_rounded_to_step_size():
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_an_allocation_is_added_before_another_is_removed():
-    """A volume moves from one of the agent's consumers to another. For a moment both consumers have its allocation."""
+def test_a_moved_volume_gets_its_new_allocation_first():
+    """A volume moves between two of the agent's consumers.
+
+    The agent adds the new allocation, then removes the old one.
+    """
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
@@ -375,7 +378,7 @@ def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
 def test_allocating_and_reserving_leave_equal_free_capacity(found, ratio):
-    """Role companion allocates an amount and role owner reserves it. The free capacity differs only by the rounding."""
+    """The agent may allocate or reserve an amount. The free capacity is the same, apart from rounding."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
     reserved, _ = raised(there, (), claims, settings())
@@ -397,7 +400,7 @@ SIZES = st.lists(st.integers(1, 40).map(lambda quarters: quarters / 4), max_size
 
 @given(SIZES, SIZES, st.integers(0, 19), st.lists(st.integers(1, 5), max_size=3), inventories())
 def test_an_audit_writes_nothing_after_successful_writes(before, now, others, guests, disk):
-    """In role companion, Placement accepts all writes of an audit. The next audit of the same host plans no writes."""
+    """Placement accepts all writes of an audit. The next audit of the same host plans no writes."""
     recorded = view(
         allocations(uuid("i1"), DISK_GB=others) if others else (), provider=root(*NOVA.inventories[:2], disk)
     )

@@ -197,11 +197,8 @@ DOUBTS = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), DOUBTS.values(), ids=DOUBTS.keys())
-def test_reserved_is_lowered_only_if_all_sources_were_read(world, chosen, expected):
-    """nova's database or libvirt is unread, and may hide unknown guests.
-
-    The agent does not lower the reserved amounts.
-    """
+def test_reserved_is_not_lowered_if_a_source_is_unread(world, chosen, expected):
+    """The agent does not lower a reserved amount if nova's database or libvirt could not be read."""
     assert reserves(decided(world, chosen)) == expected
 
 

@@ -121,8 +121,8 @@ def test_s136_an_entry_is_reported_until_its_provider_exists(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_no_entry_is_reported_as_unmatched_without_placement():
-    """Placement is unread. The agent does not report that the provider of an entry in provider.yaml is missing."""
+def test_no_missing_provider_is_reported_without_placement():
+    """The agent reports no missing provider of an entry in provider.yaml if Placement could not be read."""
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
@@ -170,8 +170,8 @@ def test_values_from_provider_yaml_are_remembered():
     assert after(T, entries=(named,)).tree.added == (A, T)
 
 
-def test_a_value_stays_while_provider_yaml_contains_it():
-    """The agent added a class and a trait from provider.yaml. It keeps them as long as an entry contains them."""
+def test_a_class_and_trait_stay_while_provider_yaml_has_them():
+    """The agent added a class and a trait to a provider. It keeps them as long as provider.yaml contains them."""
     assert (
         after(A, T, entries=(entry(inventory("CUSTOM_A", 9), traits={"CUSTOM_T"}, uuid=ROOT_UUID),)).plan.writes == ()
     )
@@ -184,9 +184,9 @@ def test_the_root_provider_keeps_its_values_during_a_conflict():
 
 
 def test_removing_an_entry_keeps_the_inventory_of_nova():
-    """An entry is removed from provider.yaml.
+    """An entry for CUSTOM_A is removed from provider.yaml.
 
-    The agent removes its class from nova's provider and keeps nova's VGPU.
+    The agent removes CUSTOM_A and keeps nova's VGPU inventory.
     """
     gone = Addition(CHILD.uuid, Added.RESOURCE_CLASS, "CUSTOM_A")
     extended = dataclasses.replace(CHILD, inventories=(inventory("CUSTOM_A", 1), inventory("VGPU", 2)))

@@ -93,8 +93,8 @@ def test_a_sign_of_nova_compute_restarts_the_takeover_wait(there, known, after):
     assert silence(BEFORE, there, known, 130) == after
 
 
-def test_a_running_nova_compute_is_seen_without_a_provider():
-    """The host has no provider in Placement. The agent still reports a running nova-compute as another writer."""
+def test_nova_compute_is_reported_even_without_a_provider():
+    """The agent reports a running nova-compute as another writer even if the host has no provider in Placement."""
     assert rival_of(None, None, settings(), written(strikes=2)) is None
     assert rival_of(None, DEAD, settings(), None) is None
     assert rival_of(None, ALIVE, settings(), None) is not None
@@ -187,10 +187,7 @@ def test_another_writer_is_reported_after_its_change_is_gone():
 
 
 def test_a_write_of_the_agent_keeps_the_count_of_changes():
-    """One audit found a change by another writer.
-
-    The agent writes its own inventory, and its count of changes stays.
-    """
+    """The agent counts changes by another writer. When the agent itself writes, the count stays."""
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 
@@ -204,11 +201,8 @@ RATIOS = {
 
 
 @pytest.mark.parametrize(("there", "ratio"), RATIOS.values(), ids=RATIOS.keys())
-def test_an_allocation_ratio_that_was_changed_alone_is_kept(there, ratio):
-    """Somebody changed only the allocation ratio of an inventory.
-
-    The agent keeps the new ratio as the operator's wish.
-    """
+def test_a_ratio_is_kept_if_nothing_else_was_changed(there, ratio):
+    """An operator changed only the allocation ratio of an inventory. The agent keeps the new ratio."""
     (read,) = without_foreign_ratios(root(there), written()).inventories
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 

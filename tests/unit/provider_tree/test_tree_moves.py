@@ -47,8 +47,8 @@ def test_a_child_provider_of_another_owner_is_not_moved():
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 
 
-def test_a_provider_in_another_tree_is_known():
-    """A provider of the agent is in another host's tree in Placement. The agent still knows the provider."""
+def test_a_provider_in_another_tree_is_found():
+    """The agent finds its own provider even if the provider is in another host's tree."""
     view = dataclasses.replace(standing(), beside=(DetachedTree(uuid=OTHER.uuid, providers=(OTHER,)),))
     assert view.provider(OTHER.uuid) is None
     assert view.known[OTHER.uuid] == OTHER

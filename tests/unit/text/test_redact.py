@@ -55,7 +55,7 @@ def test_a_known_secret_is_masked_in_every_form(secret, before, after):
     ],
 )
 def test_credentials_in_a_known_format_are_masked(text, left):
-    """Credentials such as `password=...` or `X-Auth-Token: ...` are masked, even if the agent does not know them."""
+    """The agent masks credentials in formats such as `password=...` or `X-Auth-Token: ...`."""
     assert blotted(text) == left
 
 

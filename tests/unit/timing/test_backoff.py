@@ -18,7 +18,7 @@ def test_the_wait_after_a_write_conflict_is_at_most_5_seconds(conflict, random01
 
 @given(st.integers(1, 100), DRAWS, ROUNDS)
 def test_the_wait_never_shrinks_after_more_write_conflicts(conflict, random01, round_s):
-    """The wait after a write conflict never gets shorter after more conflicts or after a longer write."""
+    """One more write conflict never makes the agent's wait shorter."""
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict + 1, random01, round_s)
     assert wait_s(conflict, random01, round_s) <= wait_s(conflict, random01, round_s + 0.1)
 

@@ -39,11 +39,8 @@ def test_time_offsets_of_ten_thousand_hosts_are_spread_evenly(slots):
     assert chi < slots - 1 + 5 * (2 * (slots - 1)) ** 0.5
 
 
-def test_a_host_has_unrelated_time_offsets_for_two_salts():
-    """A salt is a text for the purpose of a time offset.
-
-    The offsets of a host for two salts are as unrelated as random numbers.
-    """
+def test_two_salts_give_a_host_unrelated_time_offsets():
+    """The time offset of a host depends on a salt. The offsets for two salts are unrelated."""
     both = sum(int(phase(host, "one") * 10) == int(phase(host, "two") * 10) for host in HOSTS)
     assert 800 < both < 1200
 
@@ -64,7 +61,7 @@ def test_a_host_waits_at_most_one_interval(now, period_s, part):
 
 @given(st.integers(0, 4_000_000_000), st.integers(1, 3600), st.integers(0, 1000))
 def test_a_restart_does_not_move_a_hosts_scheduled_times(now, period_s, later):
-    """A host keeps its scheduled times if the agent computes the next one later, as after a restart."""
+    """A restarted agent computes the same scheduled times for its host as before."""
     one = now + until_turn(now, period_s, 0.25)
     other = now + later + until_turn(now + later, period_s, 0.25)
     assert (other - one) % period_s == pytest.approx(0, abs=1e-3) or (other - one) % period_s == pytest.approx(

@@ -161,8 +161,8 @@ MODES = {
 
 @pytest.mark.parametrize(("mode", "arch", "models", "flags", "expected"), MODES.values(), ids=MODES.keys())
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
-def test_the_cpu_mode_and_models_determine_the_cpu_traits(mode, arch, models, flags, expected, virt_type):
-    """The CPU traits show the flags of the guests' CPU, which cpu_mode, cpu_models and extra flags determine."""
+def test_the_cpu_options_of_nova_decide_the_cpu_traits(mode, arch, models, flags, expected, virt_type):
+    """nova's options for the CPU mode, models and extra flags of guests decide which CPU traits the agent sets."""
     told = wish(
         capable(arch=arch, features={"avx"}, model_features=MODELS),
         GuestCpu(mode=mode, models=models, extra_flags=flags),

@@ -86,8 +86,8 @@ def test_no_trait_is_both_set_and_removed(facts, chosen):
 
 
 @given(worlds, choices)
-def test_s109_an_operators_custom_trait_is_left_alone(facts, chosen):
-    """The only custom trait that the agent sets or removes on the root provider is CUSTOM_OWNER_STOCKTAKE."""
+def test_s109_the_agent_changes_only_its_own_custom_trait(facts, chosen):
+    """The agent sets or removes no custom trait on the root provider except CUSTOM_OWNER_STOCKTAKE."""
     decided_names = frozenset().union(*(wish.wanted | wish.unwanted for wish in wishes(facts, chosen).values()))
     assert decided_names - STANDARD == {"CUSTOM_OWNER_STOCKTAKE"}
 
@@ -137,6 +137,6 @@ def test_no_two_trait_families_have_the_same_name():
     assert len(set(names)) == len(names)
 
 
-def test_the_usual_traits_of_a_test_host_include_usb_sound():
-    """The traits that tests expect of an ordinary host include COMPUTE_SOUND_MODEL_USB and COMPUTE_IMAGE_TYPE_RAW."""
+def test_the_helper_usual_traits_returns_known_traits():
+    """The test helper usual_traits returns known traits such as COMPUTE_SOUND_MODEL_USB."""
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

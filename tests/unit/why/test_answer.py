@@ -207,8 +207,8 @@ def test_required_traits_may_be_on_several_providers():
 FULL = of("host", stock("VCPU", 4), used=(("VCPU", 4),), traits=["CUSTOM_A"])
 
 
-def test_a_missing_trait_is_reported_beside_a_full_host():
-    """`stocktake why` reports a missing trait of a full host, together with the lack of capacity."""
+def test_why_reports_a_full_host_and_its_missing_trait():
+    """`stocktake why` reports both that a host has no free capacity and that it lacks the requested trait."""
     short, missing = asked([FULL], group(VCPU=1, required=["CUSTOM_A", "CUSTOM_Z"])).obstacles
     assert (short.constraint, missing.constraint) == (Constraint.CAPACITY, Constraint.REQUIRED_TRAIT)
     assert missing.words == "none of the providers that have a requested class (host) has trait CUSTOM_Z"
@@ -229,7 +229,7 @@ def test_the_advice_to_add_a_trait_ignores_free_capacity():
 
 
 def test_other_providers_with_the_missing_trait_are_shown():
-    """`stocktake why` shows which other providers have the missing trait and that they cannot serve the request."""
+    """No suitable provider has a requested trait. `stocktake why` shows which other providers have the trait."""
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "
@@ -246,11 +246,8 @@ def test_adding_a_forbidden_trait_is_not_advised():
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
 
-def test_a_trait_is_not_reported_missing_if_it_may_be_found():
-    """`stocktake why` reports no missing trait if a full provider, or a provider outside in_tree, has the trait.
-
-    The same holds if no provider has the requested class.
-    """
+def test_a_trait_of_a_full_provider_is_not_reported_missing():
+    """`stocktake why` reports no missing trait if a provider without free capacity has the trait."""
     assert refused([HOST, *PF], group(VCPU=64, VF=5, required=["NET_B"])) == [Constraint.MAX_UNIT, Constraint.CAPACITY]
     assert refused([HOST, NFS], group(VCPU=1, DISK_GB=10, in_tree="host", required=[SHARES])) == [Constraint.IN_TREE]
     assert refused([HOST], group(VCPU=1, in_tree="nobody", required=["CUSTOM_Z"])) == [Constraint.IN_TREE]
@@ -346,7 +343,7 @@ def test_a_group_needs_a_resource_or_a_required_trait():
 
 
 def test_root_aggregates_count_only_for_the_unnumbered_group():
-    """For the unnumbered request group, a child provider also counts as a member of the root provider's aggregates."""
+    """The root provider's aggregates include its child providers only for the unnumbered request group."""
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
     assert refused([HOST, *PF], group(VF=1, forbidden_aggregates=["agg"])) == [Constraint.FORBIDDEN_AGGREGATE]

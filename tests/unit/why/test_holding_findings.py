@@ -60,15 +60,15 @@ def test_why_shows_blocked_capacity_for_each_finding_code():
     assert held_by(rows, findings, inventory=(TERMS,)) == (moved, volume)
 
 
-def test_why_adds_up_findings_with_the_same_code():
-    """`stocktake why` adds up the amounts of two `allocation-leaked` findings, 3 GiB and 4 GiB, to 7 GiB."""
+def test_why_adds_up_findings_of_the_same_kind():
+    """`stocktake why` adds up two `allocation-leaked` findings of 3 GiB and 4 GiB to 7 GiB."""
     rows = (row("one", Verdict.ALLOCATION_LEAKED, recorded=3), row("two", Verdict.ALLOCATION_LEAKED, recorded=4))
     (held,) = held_by(rows, [found("allocation-leaked", "one"), found("allocation-leaked", "two")])
     assert (held.amount, held.findings) == (7, 2)
 
 
-def test_why_counts_an_amount_of_two_findings_once():
-    """`stocktake why` counts an amount of 80 GiB once if two findings are about the same consumer."""
+def test_why_counts_a_consumer_with_two_findings_once():
+    """`stocktake why` counts a consumer's 80 GiB once, even if two findings are about this consumer."""
     spread = found("consumer-on-several-providers", "moved")
     assert amounts((MOVED,), (found("allocation-stale-move", "moved"), spread)) == [("allocation-stale-move", 80, True)]
     assert amounts((MOVED,), (spread,)) == [("consumer-on-several-providers", 80, True)]
@@ -83,10 +83,7 @@ def test_why_counts_only_the_surplus_of_an_allocation():
 
 
 def test_why_ignores_an_unknown_volume_that_is_not_reserved():
-    """A volume that nova does not know takes no capacity in Placement if the agent only reports it.
-
-    `stocktake why` leaves it out.
-    """
+    """`stocktake why` ignores a volume unknown to nova if the agent reserves nothing for it."""
     finding = found("volume-foreign", subject="vg/backup", resource_class="DISK_GB")
     assert amounts((VOLUME,), (finding,)) == []
 
@@ -107,7 +104,7 @@ def test_why_ignores_findings_about_another_class_or_provider(changes):
 
 
 def test_findings_on_a_sharing_provider_do_not_explain_the_host():
-    """A finding about a sharing provider explains a shortage of this provider, and no shortage of the host."""
+    """If the host lacks capacity, `stocktake why` shows no finding about a sharing provider."""
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)

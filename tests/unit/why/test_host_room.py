@@ -125,8 +125,8 @@ def test_the_allocation_ratio_does_not_apply_to_pinned_cpus():
     assert host_obstacles(shape(1, PCPU=2), pinned) == ()
 
 
-def test_a_numa_cell_without_shared_cpus_accepts_pinned_ones():
-    """A NUMA cell with too many shared CPUs in use still has room for a guest with pinned CPUs."""
+def test_a_pinned_guest_fits_if_no_shared_cpus_are_free():
+    """A NUMA cell has no free shared CPUs. A guest with only pinned CPUs still fits in the cell."""
     (room,) = overdrawn = rooms((view_cell(0), usage(0, cpus=40)))
     assert room.cpus == -8
     assert host_obstacles(shape(1, PCPU=4), overdrawn) == ()

@@ -36,7 +36,7 @@ NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked fro
 
 
 def test_a_higher_ratio_for_another_host_is_not_advised():
-    """`stocktake why` shows a sufficient ratio for another host, and advises only to request less."""
+    """For another host, `stocktake why` advises to request less, and not to raise the ratio."""
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (

@@ -193,8 +193,8 @@ def test_why_exits_with_2_if_its_search_gave_up():
     assert lines(report, WIDE)[1:] == ("host-1: not decided", "  undecided: too many ways")
 
 
-def test_the_json_of_why_contains_request_and_obstacles():
-    """The JSON output of `stocktake why` contains the request, the reasons of the refusal and the advised changes."""
+def test_the_json_of_why_contains_request_and_reasons():
+    """The JSON output of `stocktake why` contains the request, the reasons of the refusal and the advice."""
     cells = (
         CellRoom(
             id=0,
