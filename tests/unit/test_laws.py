@@ -164,7 +164,7 @@ def test_law_1_child_providers_have_unique_names(world):
 
 @given(worlds())
 def test_law_1_a_class_on_the_root_gets_no_child_providers(world):
-    """The agent plans no child providers for a kind of device while the root provider still offers these devices."""
+    """The agent plans no child providers for a resource class that is still on the root provider."""
     decision, before = decision_of(world), seen(world.facts)
     then = after(world, decision)
     if decision.rival is not None or before.name_holder is not None or then.root is None:
@@ -237,8 +237,8 @@ def test_law_3_child_providers_stay_if_a_source_is_unread(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_does_not_reduce_child_providers(world, lost):
-    """An audit with an unread source leaves a child provider as it was, or does what a complete audit would do."""
+def test_law_3_a_failed_read_causes_no_wrong_child_provider(world, lost):
+    """An audit with an unread source changes a child provider only as a complete audit would."""
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))

@@ -97,5 +97,5 @@ def test_setup_cfg_installs_every_runbook_page():
 
 @pytest.mark.parametrize("name", ["allocation-stale-move", "StocktakeAgentDown"])
 def test_explain_finds_a_runbook_page(name):
-    """`stocktake explain` finds the runbook page of a finding code and of a Prometheus alert."""
+    """`stocktake explain` finds the runbook page of the finding `allocation-stale-move` and of an alert."""
     assert page_of(name) == (AGENT / "runbooks" / f"{name}.md").read_text()

@@ -51,5 +51,5 @@ def test_large_amounts_in_a_text_are_shown_in_gib(text, shown):
 
 @given(st.integers(1024, 10**12), st.integers(1024, 10**12))
 def test_two_different_amounts_never_look_the_same(one, other):
-    """A page shows amounts from 1024 MiB up in GiB, and two different amounts still have different texts."""
+    """A page shows two different amounts, both at least 1024 MiB, as two different texts."""
     assert (by_the_rule(f"{one} MiB") == by_the_rule(f"{other} MiB")) == (one == other)

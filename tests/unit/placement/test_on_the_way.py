@@ -117,11 +117,8 @@ def test_no_redirect_sends_the_token_to_another_host(location):
         ("https://elsewhere.example/v3", None),
     ],
 )
-def test_a_redirect_sends_the_password_only_to_keystone(location, goes_to):
-    """Keystone redirects a request that contains the password.
-
-    The agent follows only to the same host and known ports.
-    """
+def test_a_redirect_sends_the_password_only_to_the_same_host(location, goes_to):
+    """Keystone redirects a request with a password. The agent follows the redirect only to the same host."""
     assert onward_with_password(308, "http://keystone.example/v3", location) == goes_to
 
 

@@ -26,8 +26,8 @@ def test_a_configuration_file_writable_by_root_is_trusted(conf: pathlib.Path) ->
 
 
 @pytest.mark.parametrize("mode", [0o660, 0o646])
-def test_a_configuration_file_others_may_write_is_refused(conf: pathlib.Path, mode: int) -> None:
-    """The privileged helper stocktake-probe refuses a configuration file with write permission for group or others."""
+def test_a_configuration_file_that_others_may_write_is_refused(conf: pathlib.Path, mode: int) -> None:
+    """The helper stocktake-probe refuses a configuration file that users other than root may write."""
     conf.chmod(mode)
     with pytest.raises(Untrusted, match=f"a user other than root may write {conf}"):
         check_files([str(conf)])

@@ -137,10 +137,7 @@ def test_a_write_of_an_allocation_sends_the_read_generation():
 
 
 def test_the_allocation_for_a_vanished_guest_is_removed():
-    """The agent had allocated the use of an unknown guest and volume.
-
-    Both vanish, and the agent removes its allocations.
-    """
+    """The agent made an allocation for an unknown guest. It removes the allocation after the guest has vanished."""
     recorded = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host(), lvm=group(20)), BESIDE).plan
     assert held(plan, VOLUME) == held(plan, GUEST) == {}
@@ -167,8 +164,8 @@ def test_an_unread_source_keeps_the_allocation_for_volumes(lost, kept_volume, ke
         assert "DISK_GB" in {h.what for h in plan.held_back}
 
 
-def test_allocated_cpu_and_memory_change_without_lvm():
-    """LVM cannot be read. The agent updates a guest's allocated VCPU and MEMORY_MB, and leaves DISK_GB as it is."""
+def test_allocated_cpu_and_memory_are_updated_without_lvm():
+    """LVM cannot be read. The agent still updates the VCPU and MEMORY_MB that it allocated for a guest."""
     recorded = view(ours(GUEST, VCPU=1, MEMORY_MB=1024, DISK_GB=4), provider=NOVA)
     plan = decided(without(world(placement=recorded), LVM), BESIDE).plan
     assert held(plan, GUEST) == {"VCPU": 2, "MEMORY_MB": 512, "DISK_GB": 4}
@@ -226,7 +223,7 @@ def test_an_observer_detects_a_running_nova_compute():
 
 
 def test_a_companion_reserves_nothing_for_unknown_volumes():
-    """An agent in role owner reserves DISK_GB for volumes unknown to nova. An agent in role companion reserves none."""
+    """In role companion (beside nova-compute), the agent reserves no DISK_GB for volumes unknown to nova."""
     assert reserves(decided(world(), lvm_settings()))["DISK_GB"] == 3
     assert reserves(decided(world(), BESIDE))["DISK_GB"] == 0
 
@@ -427,11 +424,8 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_a_takeover_replaces_allocations_by_reserved():
-    """The role changes from companion to owner.
-
-    The agent removes its allocations and raises the reserved DISK_GB instead.
-    """
+def test_a_takeover_removes_allocations_and_raises_reserved():
+    """The agent takes nova-compute's place. It removes its allocations and raises the reserved DISK_GB."""
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3

@@ -164,7 +164,7 @@ UNMANAGED = {
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), UNMANAGED.values(), ids=UNMANAGED.keys())
 def test_guests_and_volumes_unknown_to_nova_raise_reserved(world, chosen, expected):
-    """By default, the agent adds what guests and volumes unknown to nova use to the reserved amounts."""
+    """The reserved amounts also contain what guests and volumes unknown to nova use."""
     assert reserves(decided(world, chosen)) == expected
 
 
@@ -253,7 +253,7 @@ def test_s94_a_host_without_resources_gets_an_empty_provider():
 
 
 def test_the_tree_lists_the_root_first_and_then_its_children():
-    """The agent plans a provider for the host, and below it one for AMD SEV and one for each of two GPUs."""
+    """The planned tree lists the host's root provider first, and then the providers of AMD SEV and of two GPUs."""
     tree = tree_of(snapshot(libvirt=CARDS_AND_SEV), BOTH)
     assert [provider.name for provider in tree.providers] == [
         NODE,

@@ -193,7 +193,7 @@ def test_s157_parents_are_written_first_and_deletions_last():
 
 @pytest.mark.parametrize("child_goes", [False, True])
 def test_a_provider_is_deleted_only_with_all_its_children(child_goes):
-    """Placement refuses to delete a provider with children, so the agent keeps it unless the children go too."""
+    """The agent deletes a parent provider only if all its children are also deleted."""
     below = root(uuid=uuid("below"), name="below", parent_uuid=uuid("old"))
     old = root(uuid=uuid("old"), name="old", parent_uuid=ROOT_UUID)
     gone = (uuid("below"), uuid("old")) if child_goes else (uuid("old"),)

@@ -129,7 +129,7 @@ def test_a_uuid_and_a_command_are_printed_on_one_line(width):
 
 
 def test_a_printed_finding_shows_its_commands():
-    """A printed finding shows its severity, code and subject, and then the commands to repair or to inspect it."""
+    """A printed finding shows the commands that repair or inspect it, such as `stocktake heal`."""
     remedies = (
         Remedy(kind=RemedyKind.HEAL, words="repair", command="stocktake heal --finding 12345678"),
         Remedy(kind=RemedyKind.INSPECT, words="look", command="lvs guests/scratch"),
@@ -222,7 +222,7 @@ def test_the_audit_text_shows_which_data_are_simulated():
 
 
 def test_a_finding_that_ended_for_several_reasons_is_gone():
-    """A finding ended for more than one reason. The audit's text prints "gone: no longer found" for the finding."""
+    """A finding ended for several reasons. The audit's text prints "gone: no longer found" instead of the reasons."""
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
@@ -326,7 +326,7 @@ def many_leaks(count):
 
 
 def test_more_than_five_equal_findings_are_printed_together():
-    """Seven findings have the same code. The audit's text shows one block with one repair command for all of them."""
+    """The audit's text prints seven equal findings as one block with one repair command for all."""
     said = shown(finding_blocks(many_leaks(7), {}, NOW))
     ids = [seen.finding.id[:8] for seen in MANY_LEAKS.findings[:7]]
     assert sum(line.startswith("ERROR  ") for line in said) == 1
@@ -342,11 +342,8 @@ def test_up_to_five_equal_findings_are_printed_one_by_one():
     assert sum(line.startswith("ERROR  ") for line in said) == 5
 
 
-def test_each_finding_without_repair_has_its_own_command():
-    """`stocktake heal` cannot repair six equal findings.
-
-    They are printed in one block, with one lvs command for each.
-    """
+def test_each_finding_that_heal_cannot_repair_has_a_command():
+    """`stocktake heal` cannot repair six equal findings. The audit's text shows an lvs command for each of them."""
     foreign = finding_document(MANY_LEAKS.findings[-1])
     found = [foreign | {"id": f"{n}0000000-0", "subject": f"vg0/x{n}"} for n in range(6)]
     said = shown(finding_blocks(found, {}, NOW))

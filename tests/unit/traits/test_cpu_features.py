@@ -100,7 +100,7 @@ def test_a_cpu_flag_outside_the_table_sets_no_trait(features):
 
 
 def test_sev_cpu_flags_do_not_change_the_amd_sev_traits():
-    """With the CPU flags `sev` and `sev-es`, the agent neither sets nor removes an AMD SEV trait on the root."""
+    """The CPU flags `sev` and `sev-es` do not change the AMD SEV traits of the root provider."""
     told = wish(capable(features={"sev", "sev-es"}))
     assert not (told.wanted | told.unwanted) & named("AMD_SEV", "AMD_SEV_ES", "AMD_SEV_SNP")
 

@@ -39,10 +39,7 @@ TOLD = {
 
 @pytest.mark.parametrize(("virt_type", "capabilities", "expected"), TOLD.values(), ids=TOLD.keys())
 def test_storage_bus_traits_match_the_available_buses(virt_type, capabilities, expected):
-    """The agent sets the traits of the disk buses that libvirt offers.
-
-    With virt_type lxc or parallels, the list is fixed.
-    """
+    """The agent sets the trait of each available disk bus, and removes the traits of the others."""
     told = storage_buses.wish(world(capabilities), settings(virt_type=virt_type))
     assert told == Wish(wanted=traits(expected), unwanted=traits(ALL - expected))
 

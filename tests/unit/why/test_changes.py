@@ -190,8 +190,8 @@ def test_following_the_advice_about_in_tree_lifts_the_refusal():
 
 
 @given(st.integers(0, 2**32))
-def test_why_lists_each_obstacle_once_in_a_fixed_order(seed):
-    """`stocktake why` lists each reason of a refusal once, and sorts the reasons by their kind."""
+def test_why_lists_each_reason_once_in_a_fixed_order(seed):
+    """`stocktake why` lists each reason of a refusal once. The reasons are sorted by kind."""
     order = list(Constraint)
     rng = random.Random(seed)
     world = random_world(rng)

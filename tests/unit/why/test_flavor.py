@@ -33,8 +33,8 @@ def notes(**specs: str) -> tuple[str, ...]:
         ("pci_passthrough:alias", "gpu:1", "extra spec pci_passthrough:alias: not checked"),
     ],
 )
-def test_a_note_warns_about_an_unchecked_extra_spec(key, text, said):
-    """`stocktake why` prints a note about a flavor's extra spec that it does not or only partly check."""
+def test_a_note_shows_an_extra_spec_that_is_not_fully_checked(key, text, said):
+    """`stocktake why` prints a note about each extra spec of a flavor that it does not check completely."""
     (line,) = notes(**{key: text})
     assert said in line
     assert key in line

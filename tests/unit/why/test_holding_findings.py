@@ -49,8 +49,8 @@ def amounts(*arguments, **changes):
     return [(held.code, held.amount, held.healable) for held in held_by(*arguments, **changes)]
 
 
-def test_why_shows_blocked_capacity_for_each_finding_code():
-    """`stocktake why` shows for each finding code how much of the short resource its findings block."""
+def test_why_shows_blocked_capacity_for_each_kind_of_finding():
+    """`stocktake why` shows how much of the lacking resource each kind of finding blocks."""
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(

@@ -54,8 +54,8 @@ def test_a_higher_ratio_for_this_host_is_advised():
 
 
 @pytest.mark.parametrize("own", [None, "elsewhere-uuid"])
-def test_every_provider_is_another_host_without_an_own_one(own):
-    """If this host has no provider in Placement, `stocktake why` treats every provider as one of another host."""
+def test_a_provider_is_another_hosts_if_this_host_has_none(own):
+    """If this host has no provider in Placement, `stocktake why` treats each provider as another host's."""
     (there,) = trees(8, host("there", 37), own=own)["there"].obstacles
     assert there.change.endswith(NOT_CHECKED)
 

@@ -54,7 +54,7 @@ def test_the_output_of_why_is_wrapped_to_the_terminal_width():
     assert any(line.startswith("      word") for line in text)
 
 
-def test_why_prints_every_obstacle_note_and_unread_source():
+def test_why_prints_every_reason_note_and_unread_source():
     """`stocktake why` prints each reason of a refusal, each note, and each source that could not be read."""
     # 256 x 4 capacity, all but 60 reserved: one request may ask for the amount, but the room does not exist.
     report = asked(
@@ -232,7 +232,7 @@ def test_the_json_of_why_contains_request_and_reasons():
 
 
 def test_why_prints_warnings_about_a_request_that_fits():
-    """`stocktake why` prints that a request fits and, below it, a warning such as that MariaDB rounds."""
+    """Below a request that fits, `stocktake why` prints warnings, for example about rounding in MariaDB."""
     fits = asked(offered(1, total=96, max_unit=96))
     tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
     report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))

@@ -85,7 +85,7 @@ def test_a_full_provider_raises_allocation_refused():
 
 
 def test_a_409_to_a_delete_raises_provider_in_use():
-    """Placement answers 409 without an error code to a DELETE. The agent takes it that the provider is still in use."""
+    """Placement answers 409 to the DELETE of a provider. The agent raises ProviderInUse."""
     assert type(refusal(reply(409, request="DELETE /resource_providers/u"))) is ProviderInUse
 
 

@@ -7,11 +7,8 @@ from agent.placement.http.question_time import QuestionTime
 from agent.placement.http.unanswered_time import UnansweredTime
 
 
-def test_each_request_has_its_full_timeout_without_a_limit():
-    """Unanswered requests have used 10,000 s.
-
-    Without a common limit, the next request still has its own full timeout.
-    """
+def test_requests_have_full_timeouts_without_a_shared_limit():
+    """If a command has no shared time limit, each of its requests has its full timeout."""
     unanswered = UnansweredTime()
     unanswered.used(10_000.0)
     assert not unanswered.is_over
@@ -35,11 +32,8 @@ def test_no_time_is_left_after_the_time_limit():
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_answered_requests_use_no_time_of_the_common_limit():
-    """A command's requests share one time limit for missing answers.
-
-    An answered request does not use any of this time.
-    """
+def test_an_answered_request_does_not_use_the_time_limit():
+    """All requests of a command share one time limit for missing answers. An answered request does not count."""
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
@@ -48,11 +42,8 @@ def test_answered_requests_use_no_time_of_the_common_limit():
     asked.close()
 
 
-def test_pauses_use_no_time_of_the_common_limit():
-    """A command's requests share one time limit for missing answers.
-
-    The agent's own pauses do not use any of this time.
-    """
+def test_pauses_do_not_count_against_the_shared_time_limit():
+    """All requests of a command share one time limit. The agent's pauses do not count against it."""
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
