@@ -278,7 +278,7 @@ def _of_root(look: PlacementView, resource_class: str):
 
 @given(worlds(), lost_sources)
 def test_law_4_reserved_never_exceeds_the_total(world, lost):
-    """In each inventory that the agent plans, the total is a positive integer, at least the reserved amount."""
+    """In each inventory that the agent plans, the reserved amount is at most the total."""
     decision = decision_of(world, *lost)
     root = wanted_root(decision)
     puts = [i for w in decision.plan.writes if isinstance(w, PutInventories) for i in w.inventories]

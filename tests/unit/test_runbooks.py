@@ -41,8 +41,8 @@ def _commands(page: pathlib.Path) -> list[str]:
     return [*(line for block in blocks for line in block.splitlines()), *own]
 
 
-def test_each_finding_code_and_alert_has_a_runbook_page():
-    """The runbook folder has one page for each finding code and each Prometheus alert, and no other page."""
+def test_each_finding_kind_and_alert_has_a_runbook_page():
+    """The runbook folder has one page for each kind of finding and each Prometheus alert."""
     names = {rule.code for rule in BUILTIN} | {rule["alert"] for rule in _rules()}
     assert {page.stem for page in PAGES} == names
 

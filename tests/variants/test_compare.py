@@ -18,7 +18,7 @@ def _differences(nova: Answer, agent: Answer) -> list[str]:
 
 
 def test_nova_compute_may_reserve_more_than_the_total():
-    """The comparison with the agent accepts that nova-compute reserves more than the total at allocation ratio 0."""
+    """nova-compute reserves more VCPU than the total. The comparison accepts that the agent reserves only the total."""
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=2)) == []
 
 

@@ -38,7 +38,7 @@ def test_the_error_repeats_the_message_of_a_gateway():
 
 @pytest.mark.parametrize("page", ["", "<html>413</html>", '{"errors": [{"detail": "too large"}]}'])
 def test_the_error_for_a_413_shows_the_size_of_the_request(page):
-    """A server answers 413 to a request of 70000 bytes. The agent's error says that it must accept 70000 bytes."""
+    """A server refuses a request of 70000 bytes with 413. The agent's error shows these 70000 bytes."""
     error = refusal(reply(413, page, sent_bytes=70000))
     assert type(error) is PlacementRejected
     assert "must accept requests of 70000 bytes" in str(error)

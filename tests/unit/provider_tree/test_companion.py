@@ -129,8 +129,8 @@ def test_a_companion_writes_nothing_in_its_second_audit():
     assert [f.code for f in again.findings if f.code in ("consumer-unknown", "over-capacity")] == []
 
 
-def test_a_write_of_an_allocation_sends_the_read_generation():
-    """The agent sends the consumer generation that it read, so that Placement can detect another writer."""
+def test_an_allocation_write_contains_the_consumer_generation():
+    """A write of an allocation contains the consumer generation that the agent read from Placement."""
     recorded = view(ours(VOLUME, DISK_GB=7), provider=NOVA)
     (write,) = decided(world(placement=recorded, libvirt=host()), BESIDE).plan.allocations
     assert ([a.amount for a in write.allocations], write.consumer_generation) == ([3], 1)

@@ -203,7 +203,7 @@ def test_reserved_is_not_lowered_if_a_source_is_unread(world, chosen, expected):
 
 
 def test_the_kept_part_of_reserved_is_listed_separately():
-    """nova's database is unread. The agent keeps a higher reserved amount of Placement and lists the surplus apart."""
+    """The agent keeps a higher reserved amount in Placement, and lists the kept part separately."""
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))

@@ -71,7 +71,7 @@ INVENTORIES = {
 
 @pytest.mark.parametrize(("provider", "observed", "expected"), INVENTORIES.values(), ids=INVENTORIES.keys())
 def test_inventories_are_written_only_if_one_must_change(provider, observed, expected):
-    """The agent writes a provider's inventories if one of its own classes changes, and keeps the operator's classes."""
+    """If all inventories of a provider are as planned, the agent does not write them."""
     plan = diff(tree(provider), observed)
     assert list(plan.writes) == expected
     assert plan.generations == (((ROOT_UUID, 7),) if expected else ())

@@ -111,7 +111,7 @@ def test_s135_an_added_class_is_no_conflict_in_the_next_audit():
 
 @pytest.mark.parametrize("who", [{"uuid": uuid("nobody")}, {"name": "nobody"}])
 def test_s136_an_entry_is_reported_until_its_provider_exists(who):
-    """An entry in provider.yaml is for a provider that does not exist. The agent reports the entry until it exists."""
+    """An entry in provider.yaml is reported as long as its provider does not exist."""
     waiting = entry(inventory("CUSTOM_A", 1), **who)
     chosen = settings(provider_entries=(waiting,))
     (found,) = findings(world(), "provider-config-unmatched", chosen)
@@ -226,11 +226,8 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_value_of_the_agent_is_not_noted_as_from_a_file():
-    """A GPU's class is in provider.yaml and is also set by the agent.
-
-    The agent does not note it as added by the file.
-    """
+def test_a_class_that_the_agent_sets_is_not_noted_as_added():
+    """The agent sets a GPU's class itself. It does not note the class as added by provider.yaml."""
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -257,11 +254,8 @@ def test_provider_yaml_applies_only_to_gpus_in_libvirt(facts, entries):
     assert not [f.code for f in found.findings if f.code.startswith("provider-config")]
 
 
-def test_provider_yaml_is_not_applied_to_an_unclear_pci_card():
-    """nova's pci device_spec matches a card and its virtual functions.
-
-    The agent applies no entry of provider.yaml to it.
-    """
+def test_provider_yaml_is_not_applied_to_an_ambiguous_card():
+    """nova's device_spec matches a PCI card and its virtual functions. provider.yaml then adds nothing to the card."""
     there = pci.child("0000:82:00.0", inventory("CUSTOM_PCI_8086_1515", 2))
     chosen = pci.pci_settings(
         {"vendor_id": "8086"}, provider_entries=(entry(inventory("CUSTOM_PCI_8086_1515", 1), uuid=there.uuid),)

@@ -79,7 +79,7 @@ AMOUNTS = {
 
 @pytest.mark.parametrize(("before", "claims", "expected"), AMOUNTS.values(), ids=AMOUNTS.keys())
 def test_reserved_includes_guests_and_volumes_unknown_to_nova(before, claims, expected):
-    """The agent adds what unknown guests and volumes use, divided by the ratio for guests, and rounds up once."""
+    """The reserved amount contains what guests and volumes unknown to nova use. It is rounded up."""
     after, _ = raised(before, (("own", before.reserved),), claims, settings())
     assert after == dataclasses.replace(before, reserved=expected)
 

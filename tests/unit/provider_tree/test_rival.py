@@ -50,8 +50,8 @@ GUARD = {
 
 
 @pytest.mark.parametrize(("traits", "known", "takeover", "may_write"), GUARD.values(), ids=GUARD.keys())
-def test_nova_compute_is_detected_by_its_trait_and_heartbeat(traits, known, takeover, may_write):
-    """The agent does not write a provider if nova-compute's heartbeat or trait shows that nova-compute may write it."""
+def test_nova_compute_is_detected_by_its_trait_or_heartbeat(traits, known, takeover, may_write):
+    """The agent detects nova-compute by a trait of the provider or by a recent heartbeat."""
     rival = rival_of(root(traits=traits), known, settings(takeover=takeover), None, silent_for_s=60)
     assert (rival is None) is may_write
 

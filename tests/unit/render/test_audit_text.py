@@ -203,7 +203,7 @@ def test_the_most_severe_findings_are_printed_first():
 
 
 def test_the_audit_text_says_why_a_finding_has_ended():
-    """A finding of the previous audit is gone. The audit's text says what has changed, such as "a running guest"."""
+    """The audit's text shows the change that ended a finding, such as "no guest -> a running guest"."""
     said = shown(gone_lines(audit_document(SCREEN)))
     uuid = SCREEN.gone[0].seen.finding.consumer_uuid
     words = "host-changed: libvirt: no guest -> a running guest"
@@ -215,7 +215,7 @@ def test_the_audit_text_says_why_a_finding_has_ended():
 
 
 def test_the_audit_text_shows_which_data_are_simulated():
-    """A demonstration uses recorded guests. The audit's text says so below its findings."""
+    """The audit's text shows below its findings which data are simulated, such as the guests."""
     said = shown(audit_blocks({**audit_document(SCREEN), "simulated": ["guests: recorded"]}, {}))
     at = said.index("simulated: guests: recorded")
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
@@ -367,7 +367,7 @@ PLANNED = DOCUMENT | {"published": False, "writes_done": 0, "error": None, "sour
     ids=["planned", "written", "observer", "refused", "placement unread", "nothing planned"],
 )
 def test_a_dry_run_says_how_to_publish_its_changes(changes, named):
-    """An audit only plans its writes. Its text shows `stocktake audit --publish` if these writes are possible."""
+    """The text of a dry run shows `stocktake audit --publish`, which makes the planned writes."""
     said = shown(audit_blocks(PLANNED | changes, {}))
     assert (" hand: stocktake audit --publish" in said) == named
 

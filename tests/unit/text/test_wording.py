@@ -35,8 +35,8 @@ def test_a_table_cell_shows_an_amount_without_its_class(resource_class, value, t
     assert cell(resource_class, value) == text
 
 
-def test_each_result_of_a_ledger_row_has_its_own_explanation():
-    """Each possible result of comparing a consumer's amounts, such as a leaked allocation, has its own explanation."""
+def test_each_result_of_a_comparison_has_its_own_explanation():
+    """Each possible result of comparing a consumer's amounts has its own explanation."""
     assert set(MEANINGS) == set(Verdict)
     assert len(set(MEANINGS.values())) == len(Verdict)
 

@@ -241,7 +241,7 @@ def test_other_providers_with_the_missing_trait_are_shown():
 
 
 def test_adding_a_forbidden_trait_is_not_advised():
-    """`stocktake why` does not advise to add a trait that the request also forbids, only its alternative."""
+    """`stocktake why` does not advise to add a trait that the request also forbids."""
     missing = asked([HOST, *PF], group(VF=5, required=["NET_A CUSTOM_Z"], forbidden=["NET_A"])).obstacles[-1]
     assert (missing.constraint, missing.change) == (Constraint.REQUIRED_TRAIT, "add trait CUSTOM_Z to pf1")
 
@@ -255,10 +255,7 @@ def test_a_trait_of_a_full_provider_is_not_reported_missing():
 
 
 def test_one_of_several_alternative_traits_is_enough():
-    """A request for one of two traits fits a provider with one of them.
-
-    A provider with a forbidden trait is refused.
-    """
+    """A request for one of two traits fits a provider that has only one of them."""
     assert asked([HOST], group(VCPU=1, required=["CUSTOM_Z CUSTOM_A"])).fits
     assert asked([HOST, *PF], group(VF=1, forbidden=["NET_A"])).fits
     both = asked([HOST, *PF], group(VF=1, forbidden=["NET_A", "NET_B"])).obstacles
@@ -293,7 +290,7 @@ def test_groups_on_the_same_provider_are_added_up():
 
 
 def test_smaller_groups_are_advised_above_max_unit():
-    """`stocktake why` advises only a smaller request if its groups together exceed max_unit on one provider."""
+    """Two request groups together exceed max_unit of their provider. `stocktake why` advises smaller groups."""
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())
@@ -390,7 +387,7 @@ def test_a_sharing_provider_is_not_in_the_hosts_aggregates():
 
 
 def test_the_root_must_meet_root_required_and_root_forbidden():
-    """`stocktake why` advises to add a trait of root_required and to remove a trait of root_forbidden."""
+    """The root provider must have each trait of root_required and no trait of root_forbidden."""
     wanted = {"root_required": frozenset({"CUSTOM_Z"}), "root_forbidden": frozenset({"CUSTOM_A"})}
     obstacles = asked([HOST], group(VCPU=1), **wanted).obstacles
     assert [(o.constraint, o.change) for o in obstacles] == [

@@ -49,7 +49,7 @@ def test_why_warns_if_rounding_may_refuse_an_exact_fit(total, ratio, is_refused)
 
 
 def test_the_advised_ratio_allows_for_rounding_in_placement():
-    """`stocktake why` advises the ratio 1.4001 instead of 1.4, which is enough even if Placement's database rounds."""
+    """`stocktake why` advises the ratio 1.4001 instead of 1.4, because Placement's database may round."""
     tree = answer(vcpus(7), world=[host(total=5, ratio=1.0)])
     ratio = next(r.number for r in tree.obstacles[0].remedies if r.kind.value == "ratio")
     assert ratio == 1.4001

@@ -168,7 +168,7 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
 
 
 def test_following_the_advice_about_in_tree_lifts_the_refusal():
-    """A request refused for in_tree passes this check without in_tree, or with the tree that is advised."""
+    """A request is refused because of in_tree. With the in_tree that `stocktake why` advises, this reason is gone."""
     tried = Counter()
     for seed in range(150):
         for obstacle, request, world, root in refusals(seed):

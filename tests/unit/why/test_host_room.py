@@ -108,7 +108,7 @@ def test_numa_reasons_say_1_cpu_and_1_page_in_the_singular():
 
 
 def test_two_guest_numa_cells_need_two_host_cells():
-    """A guest with two NUMA cells must also fit in the host's NUMA cell with the second most free memory."""
+    """A guest with two NUMA cells is refused if only one NUMA cell of the host has enough memory."""
     (found,) = host_obstacles(shape(2, VCPU=2, MEMORY_MB=24576), rooms(*TWO))
     assert (found.resource_class, found.wanted, found.available) == ("MEMORY_MB", 12288, 8192)
     assert "one of the 2 host cells with the most room" in found.words

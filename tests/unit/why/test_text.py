@@ -117,8 +117,8 @@ def refused_here(report):
     ("others", "is_whole", "code"),
     [((), False, 3), ((), True, 3), ((offered(2, total=96, max_unit=96),), True, 0)],
 )
-def test_why_says_that_this_host_refuses_an_offer(others, is_whole, code):
-    """`stocktake why` says that this host refuses a request for which Placement would offer the host."""
+def test_why_says_that_this_host_refuses_the_request(others, is_whole, code):
+    """`stocktake why` says that Placement offers this host, but that the host refuses the request."""
     report = refused_here(asked(offered(1, total=96, max_unit=96), *others, is_whole=is_whole))
     assert (report.fits, code_of(report)) == (code == 0, code)
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
@@ -157,7 +157,7 @@ def test_numa_cells_and_page_size_of_a_request_are_printed(cells, page, said):
 
 
 def test_why_prints_findings_that_explain_missing_capacity():
-    """`stocktake why` prints finding codes with the capacity that they block, such as `allocation-leaked 80 GiB`."""
+    """`stocktake why` prints findings that block capacity, such as `allocation-leaked 80 GiB`."""
     leak = HoldingFinding(
         code="allocation-leaked", resource_class="DISK_GB", amount=80, findings=2, confirmed=True, healable=True
     )

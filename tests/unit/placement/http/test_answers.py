@@ -71,7 +71,7 @@ def test_the_status_and_the_error_code_select_the_exception(status, code, kind):
 
 
 def test_a_full_provider_raises_allocation_refused():
-    """Placement answers 409 to an allocation because the provider is full. The agent does not retry the request."""
+    """Placement answers 409 to an allocation because the provider is full. The agent raises AllocationRefused."""
     full = "Unable to allocate inventory: Unable to create allocation for 'VCPU' on resource provider 'u'."
     error = refusal(reply(409, "placement.undefined_code", request="PUT http://p:8778/x/allocations/c", detail=full))
     assert (type(error), error.retry) == (AllocationRefused, Retry.NEVER)

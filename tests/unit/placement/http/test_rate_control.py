@@ -155,10 +155,7 @@ def test_a_refused_connection_causes_a_pause_of_at_most_1_s(failures, chance):
 
 @given(st.lists(st.floats(1.0, 9.0), min_size=1, max_size=10))
 def test_the_pauses_after_several_writes_add_up(latencies):
-    """The agent pauses after a slow answer from Placement.
-
-    Writes do not wait, so the next read waits for the sum of the pauses, up to a maximum.
-    """
+    """The agent does not pause between writes. Before the next read, it pauses for all of them together."""
     pace, at, owed = replace(Pace(), best_s=0.0), 100.0, 0.0
     for latency_s in latencies:
         at += latency_s

@@ -60,8 +60,8 @@ def test_pauses_do_not_count_against_the_shared_time_limit():
     asked.close()
 
 
-def test_the_timeout_error_shows_the_common_limit():
-    """A command's unanswered requests have used their 30 s. The error says "no complete answer within 30 s"."""
+def test_the_timeout_error_shows_the_shared_time_limit():
+    """A command's unanswered requests share 30 s. After this time, the error says "no complete answer within 30 s"."""
     unanswered = UnansweredTime(30.0)
     unanswered.used(30.0)
     asked = QuestionTime(unanswered)
