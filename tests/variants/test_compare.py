@@ -23,7 +23,7 @@ def test_nova_compute_may_reserve_more_than_the_total():
 
 
 def test_the_comparison_reports_different_reserved_amounts():
-    """The comparison of the agent with nova-compute reports it if they reserve different amounts of VCPU."""
+    """The comparison of the agent with nova-compute reports different reserved amounts of VCPU."""
     assert _differences(_answer(reserved=64, allocation_ratio=0.0), _answer(reserved=1)) != []
     assert _differences(_answer(reserved=1, allocation_ratio=0.0), _answer(reserved=2)) != []
     assert _differences(_answer(reserved=1), _answer(reserved=2)) != []

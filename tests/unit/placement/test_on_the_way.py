@@ -18,11 +18,8 @@ def reply(status: int, text: str, **changes) -> Reply:
 
 
 @pytest.mark.parametrize("status", [404, 405, 410])
-def test_a_404_from_a_proxy_means_placement_is_unavailable(status):
-    """A proxy answers 404, 405 or 410.
-
-    The agent sees that it is not Placement's answer, and points to endpoint_override.
-    """
+def test_a_404_from_a_proxy_raises_placement_unavailable(status):
+    """A proxy answers 404 in Placement's place. The agent raises PlacementUnavailable."""
     own = json.dumps({"errors": [{"status": status, "code": "placement.undefined_code", "detail": "No such provider"}]})
     assert type(refusal(reply(status, own))) is PlacementRejected
     for page in ("", "<html>404</html>", '{"message": "no Route matched"}', "[]", '{"errors": []}'):

@@ -217,7 +217,7 @@ def test_nothing_is_written_if_the_node_has_another_name():
 
 
 def test_an_observer_detects_a_running_nova_compute():
-    """In role observer, the agent only reads. It detects that nova-compute also writes to Placement."""
+    """An agent in role observer writes nothing. It detects that nova-compute writes to Placement."""
     decision = decided(world(), lvm_settings(role=Role.OBSERVER))
     assert (decision.plan.is_empty, decision.rival is not None) == (True, True)
 
@@ -451,5 +451,5 @@ def test_a_takeover_keeps_the_allocation_of_unread_volumes(lost, volume_goes, gu
 
 
 def test_a_takeover_without_own_allocations_writes_none():
-    """The agent takes nova-compute's place and has no allocations of its own. It neither adds nor removes one."""
+    """The agent takes nova-compute's place and has no allocations of its own. It writes no allocations."""
     assert decided(world(placement=view(provider=NOVA), nova=DEAD), OWNER).plan.allocations == ()

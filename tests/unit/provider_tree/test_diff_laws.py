@@ -233,7 +233,7 @@ def test_law_1_a_plan_reaches_each_wanted_value_or_says_why(world):
 
 @given(worlds())
 def test_law_1_a_plan_changes_no_data_of_other_writers(world):
-    """For any tree in Placement, the agent's plan leaves the providers, classes and traits of others unchanged."""
+    """The agent's plan leaves the providers, inventories and traits of other writers in Placement unchanged."""
     then = {p.uuid: p for p in carried_out(diff(world.wanted, world.view()), world)}
     for old in world.providers:
         if old.uuid not in world.ours:
@@ -259,7 +259,7 @@ def test_law_1_from_1_37_each_provider_gets_its_planned_parent(world):
 
 @given(worlds())
 def test_law_1_before_1_37_only_root_providers_are_moved(world):
-    """Before microversion 1.37, Placement cannot move a provider that has a parent, and the agent does not plan it."""
+    """Before Placement's microversion 1.37, the agent's plan moves no provider that already has a parent."""
     world = dataclasses.replace(world, reparents=False)
     plan = diff(world.wanted, world.view())
     standing = {p.uuid: p for p in world.providers}
@@ -282,7 +282,7 @@ def test_law_2_a_finished_plan_is_followed_by_no_write(world):
 
 @given(worlds())
 def test_all_writes_to_one_provider_are_adjacent(world):
-    """The agent's plan finishes all writes to a provider before the next provider, and puts deletions at the end."""
+    """The agent's plan contains all writes to one provider directly after each other."""
     writes = diff(world.wanted, world.view()).writes
     deletes = [n for n, write in enumerate(writes) if isinstance(write, DeleteProvider)]
     assert deletes == list(range(len(writes) - len(deletes), len(writes)))

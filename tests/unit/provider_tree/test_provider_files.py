@@ -65,7 +65,7 @@ def test_s129_an_entry_for_the_host_replaces_the_general_one():
 
 
 def test_provider_yaml_applies_to_a_planned_root_provider():
-    """The host has no provider in Placement yet. Its planned provider has the resource class from provider.yaml."""
+    """The agent plans a provider for a new host. The provider has the resource class from provider.yaml."""
     named = entry(inventory("CUSTOM_B", 5), name=NODE)
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
@@ -266,7 +266,7 @@ def test_provider_yaml_is_not_applied_to_an_ambiguous_card():
 
 
 def test_provider_yaml_is_not_applied_to_an_obsolete_child():
-    """The agent will delete a child provider. It adds nothing from provider.yaml before the deletion."""
+    """The agent will delete a child provider. It adds nothing from provider.yaml to this provider."""
     none_left = nested.with_devices(nested.card(nested.GPU_06, nvidia_11=0))
     (write,) = of_gpu(on_gpu(none_left, entry(inventory("CUSTOM_B", 1), uuid=GPU.uuid)))
     assert write == DeleteProvider(provider_uuid=GPU.uuid)

@@ -85,10 +85,7 @@ def test_reserved_includes_guests_and_volumes_unknown_to_nova(before, claims, ex
 
 
 def test_unknown_volumes_above_the_disk_total_are_reported():
-    """Unknown volumes and the operator's reserve need more than the disk's total.
-
-    The agent reports the part that is too much.
-    """
+    """Unknown volumes and the operator's reserve exceed the disk's total. The agent reports the excess."""
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 
@@ -146,7 +143,7 @@ DOUBT = {
 
 @pytest.mark.parametrize(("ours", "observed", "expected", "terms"), DOUBT.values(), ids=DOUBT.keys())
 def test_a_higher_reserved_amount_in_placement_is_kept(ours, observed, expected, terms):
-    """Placement has a higher reserved amount than the agent has counted. The agent keeps it, up to the new total."""
+    """The agent keeps a reserved amount in Placement that is higher than the agent's own amount."""
     after, said = not_below(dataclasses.replace(DISK, reserved=ours), TERMS, observed)
     assert after.reserved == expected
     assert said.terms == terms

@@ -34,7 +34,7 @@ def test_a_child_with_a_wrong_parent_is_moved_to_the_host():
 
 
 def test_no_provider_is_moved_without_microversion_1_37():
-    """A GPU's provider has a wrong parent. The agent's plan says that the move needs Placement's microversion 1.37."""
+    """Placement can move a child provider only from microversion 1.37 on. Before, the agent plans no move."""
     decision = decision_with(OTHER, astray(), reparents=False)
     assert moves(decision) == []
     (held,) = [held for held in decision.plan.held_back if held.what == "new parent"]

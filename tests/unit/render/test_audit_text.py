@@ -63,7 +63,7 @@ def test_the_line_about_nova_omits_an_unknown_heartbeat_age():
 
 
 def test_the_printed_audit_says_why_a_source_was_not_read():
-    """If nova's database was not asked because libvirt is unread, the printed audit shows this reason."""
+    """nova's database was not asked because libvirt is unread. The printed audit shows this reason."""
     assert source(asked=False, not_asked_because="libvirt is unread") == "state not asked: libvirt is unread"
 
 
@@ -389,8 +389,8 @@ def test_a_printed_finding_has_a_line_for_each_known_fact():
     ]
 
 
-def test_the_details_of_a_finding_say_when_its_fault_began():
-    """nova's database shows when an instance was deleted. The details of a finding print this time as the beginning."""
+def test_the_details_of_a_finding_show_the_deletion_time():
+    """The details of a finding about a deleted instance show when the instance was deleted."""
     found = changed() | {"began_at": "2026-11-20T08:00:00Z", "began_because": "the instance was deleted"}
     said = shown(finding_details(found, {}, NOW, {}))
     (since,) = [line for line in said if line.startswith("since: ")]

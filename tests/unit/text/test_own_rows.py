@@ -55,6 +55,6 @@ def test_store_json_with_a_too_deeply_nested_value_is_ignored(tmp_path):
 
 
 def test_an_error_about_a_field_of_wrong_type_shows_the_value():
-    """The number 3 in a text field of the agent's own files raises an error that shows the field and the 3."""
+    """The number 3 in a text field of the agent's own files raises an error that shows the 3."""
     with pytest.raises(BadRow, match="code is not text: " + json.dumps(3)):
         text_of({"code": 3}, "code")

@@ -69,5 +69,5 @@ def test_credentials_in_a_url_are_masked(text, shown):
     ],
 )
 def test_masking_leaves_a_url_without_a_password_unchanged(text):
-    """A URL or another text without a password, such as `joe@example.org`, is shown unchanged."""
+    """A URL or address without a password, such as `joe@example.org`, is shown unchanged."""
     assert without_login(text) == text

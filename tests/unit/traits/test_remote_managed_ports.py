@@ -43,10 +43,7 @@ WORLDS = {
 
 @pytest.mark.parametrize(("facts", "entries", "expected"), WORLDS.values(), ids=WORLDS.keys())
 def test_the_remote_managed_trait_needs_a_tagged_function(facts, entries, expected):
-    """COMPUTE_REMOTE_MANAGED_PORTS needs a virtual function of a network card that nova.conf tags remote_managed.
-
-    The card must have a serial number.
-    """
+    """The agent sets COMPUTE_REMOTE_MANAGED_PORTS only for a virtual function that nova.conf tags remote_managed."""
     assert remote_managed_ports.wish(facts, pci_settings(*entries)) == expected
 
 

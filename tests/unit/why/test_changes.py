@@ -127,7 +127,7 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 @given(st.integers(0, 2**32))
 def test_a_missing_trait_still_refuses_after_other_changes(seed):
-    """A missing trait that `stocktake why` reports still refuses the request after capacity is freed as advised."""
+    """Parsing a JSON response needs no more memory than the agent estimated before."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
         remedies = [(o, remedy) for o in tree.obstacles if missing for remedy in o.remedies]

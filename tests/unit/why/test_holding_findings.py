@@ -89,7 +89,7 @@ def test_why_ignores_an_unknown_volume_that_is_not_reserved():
 
 
 def test_a_volume_unknown_to_nova_is_counted_once():
-    """`stocktake why` counts a volume that nova does not know only once if Placement also has an allocation for it."""
+    """`stocktake why` counts a volume unknown to nova once, even if the volume has an allocation in Placement."""
     ours = row("ours", Verdict.AGREED, recorded=120, consumer_kind=OWN_KIND, cause=Cause.FOREIGN_VOLUME.value)
     finding = found("volume-foreign", subject="vg/backup")
     assert amounts((ours, VOLUME), (finding, found("companion-leftover", "ours"))) == [("volume-foreign", 120, False)]
@@ -115,8 +115,8 @@ def test_findings_on_a_sharing_provider_do_not_explain_the_host():
     assert amounts((child, outside), findings, shared) == [("allocation-leaked", 9, False)]
 
 
-def test_why_lists_findings_only_if_capacity_is_short():
-    """`stocktake why` lists findings if the host lacks capacity, and not if max_unit refuses the request."""
+def test_why_lists_no_findings_if_max_unit_is_the_limit():
+    """If max_unit refuses a request, `stocktake why` lists no findings about capacity."""
     findings = (found("allocation-stale-move", "moved"),)
     assert amounts((MOVED,), findings, dataclasses.replace(SHORT, constraint=Constraint.MAX_UNIT)) == []
     report = dataclasses.replace(REPORT, ledger=(MOVED,), findings=findings)

@@ -83,7 +83,7 @@ def test_a_slower_response_never_shortens_the_pause(latency_s, more_s):
 
 
 def test_the_mean_pause_grows_with_the_latency():
-    """The agent's mean pause is proportional to the part of the latency above the threshold of slow responses."""
+    """The mean pause is proportional to the latency above the threshold for slow responses."""
     quick = paced(answer(latency_s=0.0))
     pauses = [delay_s(paced(answer(latency_s=1.5), start=quick, chance=n / 1000), 100) for n in range(1000)]
     assert sum(pauses) / len(pauses) == pytest.approx(PATIENCE * (1.5 - MANNERS.slow_s), rel=0.01)
