@@ -9,12 +9,12 @@ from agent.render.layout import Column, Grid, Kind, Line, Look, Span, Tone, copy
 from tests.rigs.screens import shown
 
 
-def test_a_line_is_wrapped_with_its_hanging_indent():
+def test_the_rest_of_a_wrapped_line_is_indented():
     assert shown([line("one two three four", hang=2)], 9) == ["one two", "  three", "  four"]
     assert shown(["  plain text goes on"], 12) == ["  plain text", "    goes on"]
 
 
-def test_a_word_that_is_longer_than_the_line_is_not_broken():
+def test_a_word_longer_than_the_line_is_not_broken():
     assert shown(["a /very/long/path/that/does/not/fit b"], 12) == ["a", "  /very/long/path/that/does/not/fit", "  b"]
 
 
@@ -33,13 +33,15 @@ def test_a_word_that_is_longer_than_the_line_is_not_broken():
         "min_unit 1",
     ],
 )
-def test_a_phrase_that_must_stay_together_is_never_broken_over_two_lines(phrase):
+def test_commands_options_and_amounts_are_not_split(phrase):
+    """A command in quotes, an option with its value, or an amount with its unit is never split between two lines."""
     for width in range(10, 60):
         text = shown([f"some words before {phrase} and some words after"], width)
         assert sum(phrase in part for part in text) == 1
 
 
-def test_a_long_command_for_copying_stays_on_one_line_but_other_text_is_wrapped():
+def test_a_command_to_copy_stays_on_one_line():
+    """A command that the operator may copy stays on one line, even if it is wider than the terminal."""
     assert shown([copyable("fix", "stocktake heal " * 9), labelled("how", "by hand and slowly")], 20) == [
         f"  fix: {'stocktake heal ' * 9}".rstrip(),
         "  how: by hand and",
@@ -62,7 +64,8 @@ def test_a_wrapped_line_keeps_the_colours_of_its_words():
     ("encoding", "text"),
     [("utf-8", "caf\u00e9 \U0001f600"), ("latin-1", "caf\u00e9 \\U0001f600"), ("ascii", "caf\\xe9 \\U0001f600")],
 )
-def test_columns_are_aligned_even_if_characters_cannot_be_encoded(encoding, text):
+def test_columns_align_with_characters_of_any_encoding(encoding, text):
+    """The columns of a table stay aligned even if the terminal's encoding lacks a character, which is then escaped."""
     grid = Grid(
         columns=(Column("a", "A", Kind.NAME), Column("b", "B")), rows=(("caf\u00e9 \U0001f600", "b"), ("", "b"))
     )
@@ -72,7 +75,8 @@ def test_columns_are_aligned_even_if_characters_cannot_be_encoded(encoding, text
 
 
 @given(st.text(), st.sampled_from([None, 8, 40]), st.booleans())
-def test_no_printed_text_contains_a_terminal_control_character(text, width, colour):
+def test_no_terminal_control_character_is_printed(text, width, colour):
+    """A text from another source may contain control characters; the agent prints none of them to the terminal."""
     grid = Grid(columns=(Column("a", "A", Kind.NAME), Column("b", "B", Kind.TEXT)), rows=((text, text),))
     look = Look(width=width, colour=colour)
     for part in drawn([text, line(text), copyable("fix", text), grid], look).split("\n"):
