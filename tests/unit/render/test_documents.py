@@ -88,7 +88,8 @@ TRAIT = [
 ]
 
 
-def test_the_json_documents_have_every_key_of_the_stable_format():
+def test_json_documents_contain_every_stable_key():
+    """Other programs rely on certain keys of the JSON for audits and findings, so each key is always there."""
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1
@@ -104,7 +105,8 @@ def test_the_json_documents_have_every_key_of_the_stable_format():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_a_leaked_allocation_in_json_has_null_amounts_for_nova_and_libvirt():
+def test_json_shows_null_for_amounts_nobody_uses():
+    """Only Placement knows a leaked allocation, so its JSON row shows null as nova's and as libvirt's amount."""
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -115,27 +117,31 @@ def test_a_leaked_allocation_in_json_has_null_amounts_for_nova_and_libvirt():
     )
 
 
-def test_free_capacity_can_be_negative_and_is_null_if_usage_is_unknown():
+def test_json_shows_negative_and_unknown_free_capacity():
+    """In JSON, `free` is negative if more is used than the host offers, and null if the use is unknown."""
     disk, vcpu = inventory_rows(REPORT.inventory)
     assert vcpu["free"] == 48 * 4.0 - 204 == -12
     assert (disk["used"], disk["free"], disk["recorded_total"]) == (None, None, None)
     assert disk["reserved"] == 8
 
 
-def test_the_expected_total_is_null_for_an_inventory_that_only_placement_has():
+def test_json_total_is_null_for_an_unwanted_inventory():
+    """If only Placement has an inventory, JSON shows null as `total` and its value as `recorded_total`."""
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows((row,))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)
 
 
-def test_the_evidence_for_an_unknown_volume_contains_the_exact_size_in_bytes():
+def test_json_of_an_unknown_volume_shows_its_exact_size():
+    """If a volume belongs to no guest, the JSON of its finding shows the volume's size in bytes, not only in GiB."""
     (finding,) = audit_document(REPORT)["findings"]
     assert finding["evidence"][0]["size_bytes"] == 8_053_063_680
     assert [claim["provider"] for claim in finding["evidence"]] == ["root", "lvm:other"]
     assert finding["facts"] == {"group": "guests", "size_bytes": 8_053_063_680}
 
 
-def test_the_plan_document_lists_the_writes_in_order_and_the_plan_digest():
+def test_json_lists_the_planned_writes_in_order():
+    """The JSON of a plan lists the agent's writes to Placement in order, the writes it holds back, and the digest."""
     plan = audit_document(REPORT)["plan"]
     assert [write["kind"] for write in plan["writes"]] == [
         "create-provider",
@@ -148,11 +154,12 @@ def test_the_plan_document_lists_the_writes_in_order_and_the_plan_digest():
     assert plan["held_back"] == [{"provider_uuid": PROVIDER, "what": "MEMORY_MB", "why": "libvirt could not be read"}]
 
 
-def test_every_kind_of_placement_write_has_a_name_in_json_documents():
+def test_every_kind_of_placement_write_has_a_name_in_json():
     assert set(WRITE_KINDS) == set(Write.__args__)
 
 
-def test_the_report_file_lacks_only_report_fields_internal_to_the_daemon():
+def test_the_report_file_contains_all_public_fields():
+    """The report file lacks only those fields of a report that the daemon uses internally."""
     stored = report_from_json(report_to_json(REPORT))
     assert stored == json.loads(json.dumps(report_document(REPORT)))
     assert stored["summary"]["free_vcpus"] == -156
@@ -162,7 +169,8 @@ def test_the_report_file_lacks_only_report_fields_internal_to_the_daemon():
     assert {field.name for field in fields(REPORT)} - elsewhere <= somewhere
 
 
-def test_writing_a_report_with_a_nan_value_raises_value_error():
+def test_a_report_with_nan_is_not_written_as_json():
+    """JSON has no NaN, so the agent raises a `ValueError` and does not write such a number."""
     with pytest.raises(ValueError, match="JSON"):
         report_to_json(replace(REPORT, duration_ms=math.nan))
 
@@ -173,13 +181,15 @@ def test_writing_a_report_with_a_nan_value_raises_value_error():
     st.sampled_from(Verdict),
     st.integers(-(2**40), 2**40) | st.none(),
 )
-def test_a_report_read_from_json_equals_the_report_that_was_written(text, outcome, verdict, amount):
+def test_a_report_is_the_same_after_writing_and_reading(text, outcome, verdict, amount):
+    """A report that is written as JSON and read again has the same content, for any text or amount in it."""
     row = replace(REPORT.ledger[0], consumer_name=text, verdict=verdict, held=amount)
     report = replace(REPORT, host=text, outcome=outcome, error=text or None, ledger=(row,))
     assert report_from_json(report_to_json(report)) == report_document(report)
 
 
 @given(st.text(max_size=40) | st.recursive(st.none() | st.integers() | st.text(max_size=5), st.lists).map(json.dumps))
-def test_reading_text_that_is_not_a_report_raises_source_inconsistent(text):
+def test_text_that_is_no_report_is_rejected(text):
+    """The agent raises a `SourceInconsistent` error if a report file contains other JSON or no JSON at all."""
     with pytest.raises(SourceInconsistent):
         report_from_json(text)
