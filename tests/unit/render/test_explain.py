@@ -191,12 +191,13 @@ def document(found):
     return document_with_text(found, text_of(found))
 
 
-def test_explain_prints_the_expected_text_about_vcpus_after_an_evacuation():
-    """The facts are those of story 1 of the demo."""
+def test_explain_vcpu_after_an_evacuation():
+    """After an evacuation, `stocktake explain VCPU` shows that Placement still counts 8 VCPU of the moved instance."""
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
-def test_the_explain_command_with_flag_verbose_names_the_source_of_each_amount():
+def test_explain_verbose_shows_the_source_of_each_amount():
+    """With `--verbose`, `stocktake explain VCPU` also lists each consumer and the source of its amounts."""
     said = text_of(explain_class(STORY_1, "VCPU"), Detail.SOURCES)
     first = said.index("consumers:")
     assert said[first : first + len(STORY_1_SOURCES)] == STORY_1_SOURCES
@@ -209,17 +210,18 @@ def test_the_explain_command_with_flag_verbose_names_the_source_of_each_amount()
 
 @pytest.mark.parametrize("detail", Detail)
 @pytest.mark.parametrize("width", [60, 80, 120, None])
-def test_a_line_printed_by_explain_contains_at_most_one_uuid(detail, width):
+def test_explain_prints_at_most_one_uuid_per_line(detail, width):
     for found in (explain_class(STORY_1, "VCPU"), explain_consumer(STORY_1, MOVED)):
         assert [line for line in shown(explanation_blocks(found, detail), width) if len(UUID.findall(line)) > 1] == []
 
 
-def test_explain_prints_the_expected_text_about_an_evacuated_instance():
+def test_explain_an_evacuated_instance():
+    """For an evacuated instance, `stocktake explain` shows its stale allocation and its migration to the new host."""
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
 
-def test_explain_sorts_findings_by_severity_and_then_by_code():
-    """Findings with the same code are sorted by consumer."""
+def test_explain_sorts_findings_by_severity_and_code():
+    """`stocktake explain` prints findings sorted by severity, then by finding code, then by consumer."""
     found = dataclasses.replace(STALE.finding, consumer_uuid=GUESTS[3], resource_class="VCPU")
     seen = [
         dataclasses.replace(STALE, finding=dataclasses.replace(found, **changes))
@@ -236,7 +238,8 @@ def test_explain_sorts_findings_by_severity_and_then_by_code():
     assert [line.strip(" .") for line in said if line.strip(" .") in sentences] == list(sentences)
 
 
-def test_explain_lists_an_evacuated_instance_even_without_an_allocation():
+def test_explain_lists_an_evacuated_instance_with_zero():
+    """`stocktake explain` lists an evacuated instance with amount 0, even if it has no allocation on this host."""
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"  0  instance {MOVED} (8 VCPU): evacuation to cmp2 is done" in said
@@ -245,7 +248,8 @@ def test_explain_lists_an_evacuated_instance_even_without_an_allocation():
     )
 
 
-def test_explain_shows_memory_but_no_disk_size_of_an_evacuated_instance():
+def test_explain_shows_no_disk_size_after_an_evacuation():
+    """For an evacuated instance, `stocktake explain` shows the size of the memory. It shows no size of the disk."""
     done = "evacuation to cmp2 is done"
     assert f"  0  instance {MOVED} (8192 MiB): {done}" in text_of(explain_class(STORY_1, "MEMORY_MB"))
     assert f"  0  instance {MOVED}: {done}" in text_of(explain_class(STORY_1, "DISK_GB"))
@@ -260,6 +264,7 @@ def capacity_text(**changes):
 
 
 def test_explain_says_what_a_negative_free_amount_means():
+    """If free capacity is negative, `stocktake explain` says that more is recorded than the host offers."""
     # Story 5: 30 CPUs, ratio 1, 73 recorded.
     wanted = Inventory(resource_class="VCPU", total=30, max_unit=30)
     assert "-43  free = 30 capacity - 73 recorded; negative: more is recorded than this host offers" in (
@@ -267,15 +272,16 @@ def test_explain_says_what_a_negative_free_amount_means():
     )
 
 
-def test_the_explain_command_says_which_parts_make_up_the_reserved_amount():
-    """If the parts exceed the total, it also says by how much, because ``reserved`` cannot be larger."""
+def test_explain_lists_the_parts_of_the_reserved_amount():
+    """`stocktake explain DISK_GB` shows the parts that add up to `reserved`, and any cut down to the total."""
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
     made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (because reserved cannot exceed the total)"
     assert f"100 GiB  reserved = {made_of}" in capacity_text(wanted=disk, recorded=disk, terms=terms)
 
 
-def test_explain_compares_the_inventory_in_placement_with_the_wanted_inventory():
+def test_explain_compares_the_inventory_with_placement():
+    """`stocktake explain` shows where Placement's inventory differs from the inventory that the agent wants."""
     there = dataclasses.replace(VCPU, reserved=2, allocation_ratio=1.5)
     assert "Placement records reserved 2 (the agent wants 0), allocation_ratio 1.5 (the agent wants 4)" in (
         capacity_text(wanted=VCPU, recorded=there)
@@ -284,7 +290,8 @@ def test_explain_compares_the_inventory_in_placement_with_the_wanted_inventory()
     assert capacity_text(recorded=VCPU)[0] == "the agent wants no VCPU on this provider; Placement records:"
 
 
-def test_explain_shows_the_free_amount_as_unknown_if_placement_is_down():
+def test_explain_shows_unknown_free_amounts_without_placement():
+    """If Placement could not be read, `stocktake explain` says that the free amount is not known, and why."""
     found = explain_class(
         report(
             sources=(source("placement", "placement: refused (HTTP 503)"), source("state"), source("libvirt")),
@@ -304,7 +311,8 @@ def test_explain_shows_the_free_amount_as_unknown_if_placement_is_down():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_explain_has_no_sum_of_flavors_without_libvirt_and_known_consumers():
+def test_explain_shows_an_unknown_total_of_nova():
+    """If libvirt was not read and no consumer is known, `stocktake explain` shows nova's total as unknown."""
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -312,7 +320,8 @@ def test_explain_has_no_sum_of_flavors_without_libvirt_and_known_consumers():
     assert [book.amount for book in explain_class(kept, "VCPU").books] == [4, 4, None]
 
 
-def test_explain_shows_disk_use_as_at_least_20_gib_if_lvm_was_not_read():
+def test_explain_shows_a_minimum_if_lvm_was_not_read():
+    """If LVM was not read, `stocktake explain DISK_GB` shows "at least 20 GiB", as volumes may be missing."""
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -320,7 +329,8 @@ def test_explain_shows_disk_use_as_at_least_20_gib_if_lvm_was_not_read():
     assert "not read: lvm: vgs: timed out" in said
 
 
-def test_explain_shows_the_disk_use_of_a_guest_as_unknown_if_lvm_was_not_read():
+def test_explain_shows_unknown_disk_use_of_a_guest():
+    """If LVM was not read, `stocktake explain` shows a dash as the disk use of a guest and says why."""
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = tuple(row(GUESTS[0], (20, None, 20), resource_class=name) for name in ("DISK_GB", "VCPU"))
     found = explain_consumer(report(sources=sources, ledger=rows), GUESTS[0])
@@ -332,7 +342,8 @@ def test_explain_shows_the_disk_use_of_a_guest_as_unknown_if_lvm_was_not_read():
     assert [each["unread_books"] for each in document(found)["rows"]] == [{"held": ["lvm"]}, {}]
 
 
-def test_explain_names_the_unread_source_if_a_whole_column_is_unknown():
+def test_explain_says_why_a_column_is_unknown():
+    """If a consumer's amounts in a column are all unknown, `stocktake explain` prints which source was not read."""
     sources = (source("placement"), source("state"), source("libvirt", "down"))
     ledger = (row(GUESTS[0], (None, None, 4)), row(GUESTS[1], (4, None, 4)))
     not_known = "- in column promised: not known, because sources were not read (libvirt)"
@@ -341,7 +352,8 @@ def test_explain_names_the_unread_source_if_a_whole_column_is_unknown():
     assert not_known in alone
 
 
-def test_explain_accepts_a_volume_name_and_shows_the_exact_size_in_bytes():
+def test_explain_shows_the_exact_size_of_a_volume():
+    """`stocktake explain vg0/scratch` shows the size of this LVM volume in bytes, not only rounded up to GiB."""
     volume = row(
         "vg0/scratch",
         (None, 8, None),
@@ -366,7 +378,8 @@ def disk_row(key, held, **changes):
     return row(key, (None, held, None), Verdict.UNMANAGED, "foreign-volume", **of_disk, **changes)
 
 
-def test_explain_shows_the_exact_bytes_beside_the_sum_of_rounded_amounts_in_gib():
+def test_explain_shows_bytes_beside_rounded_gib():
+    """Ten volumes of 300 MiB count as 10 GiB. `stocktake explain DISK_GB` also shows their exact size in bytes."""
     mib_300 = 300 * 1024**2
     volumes = tuple(disk_row(f"vg0/v{number}", 1, size_bytes=mib_300) for number in range(10))
     rounded = "    10 GiB  10 foreign-volume: vg0/v0, vg0/v1, vg0/v2 and 7 more  unmanaged  "
@@ -379,7 +392,8 @@ def test_explain_shows_the_exact_bytes_beside_the_sum_of_rounded_amounts_in_gib(
     assert (book["amount"], book["rounded_up"], book["size_bytes"]) == (10, 10, 10 * mib_300)
 
 
-def test_explain_adds_up_exact_bytes_only_of_consumers_of_known_size():
+def test_explain_adds_up_only_known_exact_sizes():
+    """If some disk amounts have no exact size, `stocktake explain` says for how many GiB the sum in bytes is known."""
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
@@ -410,7 +424,8 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_explain_counts_neither_nova_nor_host_amounts_on_child_providers():
+def test_explain_counts_only_placement_on_child_providers():
+    """On a child provider, the agent compares nothing: `stocktake explain VGPU` shows only Placement's amount."""
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[:3] == [
         f"VGPU on {NODE}: recorded 2 of 16, promised not counted, held not counted",
@@ -426,8 +441,8 @@ def test_explain_counts_neither_nova_nor_host_amounts_on_child_providers():
     }
 
 
-def test_explain_shows_how_many_vgpus_nova_requests_from_a_child_provider():
-    """The requested amount is called promised; the use on the host is not counted for a child provider."""
+def test_explain_shows_requested_vgpus_of_a_child_provider():
+    """If nova's flavors request VGPU from a child provider, `stocktake explain VGPU` shows the amount as promised."""
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
@@ -437,7 +452,8 @@ def test_explain_shows_how_many_vgpus_nova_requests_from_a_child_provider():
     }
 
 
-def test_explain_says_that_an_allocation_on_a_child_provider_is_not_compared():
+def test_explain_says_that_a_vgpu_allocation_is_not_compared():
+    """The agent does not see which VGPUs a guest uses, so `stocktake explain` shows the allocation as not compared."""
     found = explain_consumer(WITH_CARD, GUESTS[0])
     said = text_of(found)
     assert said[2].split() == ["2", "-", "-", "VGPU", "not-compared", "recorded-only", f"{NODE}_card"]
@@ -447,14 +463,16 @@ def test_explain_says_that_an_allocation_on_a_child_provider_is_not_compared():
     assert told["verdict_means"] == CHILDREN_SENTENCE
 
 
-def test_explain_describes_a_leaked_allocation_on_a_child_provider():
+def test_explain_describes_a_leaked_vgpu_allocation():
+    """If a deleted instance still has VGPU on a child provider, `stocktake explain` says that Placement counts them."""
     leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
     said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
     assert "allocation-leaked: the instance is deleted, and Placement still counts this amount" in said
 
 
 @pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])
-def test_explain_says_that_the_agent_does_not_manage_a_custom_resource_class(where):
+def test_explain_says_that_no_rule_exists_for_a_class(where):
+    """For a custom resource class, `stocktake explain` says that the agent has no rule and does not count its use."""
     licence = dataclasses.replace(CARD, resource_class="CUSTOM_LICENCE")
     wanted = licence if where == PROVIDER else None
     there = InventoryRow(provider=NODE, provider_uuid=where, wanted=wanted, recorded=licence, used=1)
@@ -465,14 +483,16 @@ def test_explain_says_that_the_agent_does_not_manage_a_custom_resource_class(whe
     assert text_of(explain_class(found, "CUSTOM_LICENCE"))[0].endswith("held not counted")
 
 
-def test_explain_says_why_it_cannot_compare_the_amounts_of_a_consumer():
+def test_explain_says_why_amounts_are_not_compared():
+    """If a source that a comparison needs was not read, `stocktake explain` says so for the consumer."""
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     means = "a source or a row that the comparison needs could not be read, or there is nothing to compare"
     assert f"not-compared: {means}" in said
 
 
-def test_explain_groups_child_providers_that_have_equal_values():
+def test_explain_groups_equal_child_providers():
+    """`stocktake explain` prints the capacity of 42 child providers with equal values only once."""
     rows = tuple(child(number, DEVICE, used=int(number == 7)) for number in range(43))
     found = explain_class(report(inventory=rows), "CUSTOM_PCI_10DE_1EB8")
     said = text_of(found)
@@ -491,8 +511,8 @@ def test_explain_groups_child_providers_that_have_equal_values():
 
 
 @pytest.mark.parametrize("count", [5, 6])
-def test_explain_prints_a_single_line_for_more_than_five_leaked_consumers(count):
-    """It lists up to five one by one."""
+def test_explain_summarises_more_than_five_leaks(count):
+    """`stocktake explain` lists up to five leaked allocations one by one, and six or more in a single line."""
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(count)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
     said = text_of(explain_class(report(ledger=rows), "VCPU"))
@@ -502,7 +522,8 @@ def test_explain_prints_a_single_line_for_more_than_five_leaked_consumers(count)
     assert (len(few), len(many)) == ((5, 0) if count == 5 else (0, 1))
 
 
-def test_explain_shows_why_the_inventory_of_a_class_is_not_written():
+def test_explain_says_why_an_inventory_is_not_written():
+    """If the agent cannot update an inventory in Placement, `stocktake explain VCPU` shows the reason for VCPU."""
     plan = Plan(
         held_back=(
             HeldBack(provider_uuid=PROVIDER, what="VCPU", why="libvirt could not be read"),
@@ -514,7 +535,8 @@ def test_explain_shows_why_the_inventory_of_a_class_is_not_written():
     assert not any("lvm" in line for line in said)
 
 
-def test_the_explain_command_gives_json_with_the_amounts_and_the_whole_text():
+def test_explain_json_contains_amounts_and_text():
+    """The JSON of `stocktake explain VCPU` contains the three sources' amounts, the capacity, and the printed text."""
     found = document(explain_class(STORY_1, "VCPU"))
     assert (found["schema_version"], found["subject"], found["unit"]) == (1, "class", "VCPU")
     assert {name: book["amount"] for name, book in found["books"].items()} == {
@@ -534,7 +556,8 @@ def test_the_explain_command_gives_json_with_the_amounts_and_the_whole_text():
     assert found["text"] == STORY_1_TEXT
 
 
-def test_the_json_of_explain_describes_a_consumers_allocation_in_words():
+def test_explain_json_describes_an_allocation_in_words():
+    """For a consumer with a stale allocation, the JSON of `stocktake explain` says that the instance moved away."""
     found = document(explain_consumer(STORY_1, MOVED.upper()))
     assert (found["subject"], found["consumer"]) == ("consumer", MOVED)
     assert found["rows"][0]["verdict"] == "allocation-stale-move"
@@ -543,27 +566,30 @@ def test_the_json_of_explain_describes_a_consumers_allocation_in_words():
 
 
 @pytest.mark.parametrize("unknown", ["VCPUS", "vcpu", "CUSTOM_NOBODY"])
-def test_explain_raises_lookup_error_for_an_unknown_resource_class(unknown):
+def test_explain_rejects_an_unknown_resource_class(unknown):
     with pytest.raises(LookupError):
         explain_class(STORY_1, unknown)
     assert is_class_name(unknown, STORY_1)
 
 
-def test_explain_raises_lookup_error_for_an_unknown_consumer():
+def test_explain_rejects_an_unknown_consumer():
     with pytest.raises(LookupError):
         explain_consumer(STORY_1, "99999999-0000-4000-8000-000000000000")
 
 
-def test_explain_says_that_the_host_offers_no_vgpu_if_vgpu_has_no_inventory():
+def test_explain_says_that_a_host_offers_no_vgpu():
+    """If the host has no inventory of VGPU, `stocktake explain VGPU` says that it offers no VGPU."""
     assert "no inventory of VGPU: this host offers no VGPU" in text_of(explain_class(STORY_1, "VGPU"))
 
 
-def test_explain_says_that_the_provider_of_the_host_is_unknown():
+def test_explain_says_that_the_host_has_no_known_provider():
+    """If the resource provider of the host is unknown, `stocktake explain` says so and shows no inventory."""
     lines = text_of(explain_class(dataclasses.replace(STORY_1, provider_uuid=None, inventory=()), "VCPU"))
     assert "no inventory of VCPU: the provider of this host is unknown" in lines
 
 
-def test_explain_accepts_a_custom_class_that_only_placement_offers():
+def test_explain_accepts_a_custom_class_of_placement():
+    """`stocktake explain` accepts a custom resource class that exists only in Placement's inventory of the host."""
     custom = dataclasses.replace(VCPU, resource_class="CUSTOM_LICENCE")
     known = report(
         inventory=(InventoryRow(provider=NODE, provider_uuid=PROVIDER, wanted=None, recorded=custom, used=0),)
@@ -578,7 +604,8 @@ def test_explain_accepts_a_consumer_uuid_without_hyphens():
     assert explain_consumer(STORY_1, bare).consumer == MOVED
 
 
-def test_a_message_about_an_unreadable_source_names_the_source_only_once():
+def test_an_unread_source_is_printed_only_once_in_its_error():
+    """If the error already begins with the source's name ("placement: refused"), the agent adds no second one."""
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
     )
@@ -599,8 +626,8 @@ rows = st.lists(
 
 
 @given(rows)
-def test_each_total_of_explain_is_the_sum_of_the_amounts_in_the_ledger_rows(found):
-    """It also equals the sum of its parts."""
+def test_explain_totals_equal_the_sum_of_the_rows(found):
+    """For any amounts, each total of `stocktake explain` equals the sum of its consumers' amounts."""
     explained = explain_class(report(ledger=tuple(found)), "VCPU")
     for book in explained.books:
         there = [getattr(r, book.name) for r in found if getattr(r, book.name) is not None]
@@ -609,14 +636,14 @@ def test_each_total_of_explain_is_the_sum_of_the_amounts_in_the_ledger_rows(foun
 
 
 @given(rows, st.randoms())
-def test_explain_computes_the_same_totals_for_any_order_of_ledger_rows(found, random):
+def test_explain_totals_do_not_depend_on_row_order(found, random):
     shuffled = list(found)
     random.shuffle(shuffled)
     assert totals(report(ledger=tuple(found)), "VCPU") == totals(report(ledger=tuple(shuffled)), "VCPU")
 
 
-def test_a_leaked_allocation_on_a_sharing_provider_is_not_in_the_host_totals():
-    """The explain command shows it for its consumer."""
+def test_explain_totals_leave_out_a_sharing_provider():
+    """A leaked allocation on a shared storage provider is not in the host's totals of `stocktake explain`."""
     on_nfs = {"provider": "nfs", "provider_uuid": "uuid-nfs", "outside_tree": True}
     cause = "recorded-only"
     left = row(GUESTS[0], (None, None, 5), Verdict.ALLOCATION_LEAKED, cause, "DISK_GB", **on_nfs)
@@ -645,20 +672,22 @@ def codes_of(found, consumer=MOVED):
 
 
 @pytest.mark.parametrize(("causes", "shown"), [((STALE.finding.id,), True), ((), True), (("another",), False)])
-def test_the_explain_command_says_that_a_stale_allocation_exceeds_the_capacity(causes, shown):
-    """It does not if the finding ``over-capacity`` names another cause."""
+def test_explain_shows_over_capacity_for_its_possible_cause(causes, shown):
+    """For a stale allocation, `stocktake explain` shows over-capacity too, if that finding has no other known cause."""
     found = codes_of(dataclasses.replace(STORY_1, findings=(STALE, over_capacity(*causes))))
     assert ("over-capacity" in found) == shown
 
 
-def test_explain_shows_no_over_capacity_finding_for_a_consumer_without_leak():
+def test_explain_shows_no_over_capacity_for_a_healthy_guest():
+    """If a host is over capacity, `stocktake explain` does not show this for an instance with a right allocation."""
     finding = over_capacity()
     claim = dataclasses.replace(finding.finding.evidence[0], consumer=Consumer(key=GUESTS[0], uuid=GUESTS[0], kind="i"))
     crowded = dataclasses.replace(finding, finding=dataclasses.replace(finding.finding, evidence=(claim,)))
     assert codes_of(dataclasses.replace(STORY_1, findings=(crowded,)), GUESTS[0]) == []
 
 
-def test_explain_names_the_nova_operation_that_the_agent_waits_for():
+def test_explain_shows_the_nova_operation_in_progress():
+    """During a live migration, `stocktake explain` prints that the agent draws no conclusion until nova is done."""
     moving = row(MOVED, (4, 4, 4), Verdict.SETTLING, settling="live-migration to cmp2 has status running")
     said = text_of(explain_consumer(report(ledger=(moving,)), MOVED))
     assert any("settling: live-migration to cmp2 has status running; the agent draws no conclusion" in t for t in said)
