@@ -11,15 +11,18 @@ def commands(seen):
     return row["fix"], row["inspect"], row["hand"]
 
 
-def test_heal_commands_and_manual_commands_appear_in_separate_columns():
+def test_heal_and_manual_commands_have_separate_columns():
+    """`stocktake findings` prints a `stocktake heal` command in column fix and an openstack command in column hand."""
     fix, inspect, hand = commands(STALE)
     assert (fix, inspect) == (f"stocktake heal --finding {STALE.finding.id[:8]}", None)
     assert hand.startswith("openstack resource provider allocation unset ")
 
 
-def test_the_fix_column_never_contains_a_command_that_only_inspects():
+def test_an_inspecting_command_is_not_in_column_fix():
+    """If only an inspecting command such as `lvs` exists for a finding, column fix stays empty."""
     assert commands(FOREIGN) == (None, "lvs -o +lv_tags guests/backup-by-hand", None)
 
 
-def test_the_findings_command_declares_the_same_columns_as_its_table():
+def test_the_findings_command_has_the_columns_of_its_table():
+    """The columns that `stocktake findings` accepts are exactly the columns of its table."""
     assert Findings.COLUMNS == COLUMNS

@@ -44,18 +44,21 @@ def finding(severity="error", confirmed=True, state="confirmed"):
         ({"age_s": 180}, 0),
     ],
 )
-def test_the_check_prints_a_nagios_line_and_returns_the_nagios_exit_code(world, code):
+def test_status_check_returns_the_nagios_exit_code(world, code):
+    """`stocktake status --check` prints a Nagios line and exits with 0, 1 or 2, by findings, outcome and report age."""
     found, text = line(**world)
     assert found == code
     assert LINE.fullmatch(text), text
     assert text.startswith(f"STOCKTAKE {('OK', 'WARNING', 'CRITICAL')[code]} - compute-17: ")
 
 
-def test_the_nagios_line_contains_counts_of_findings_and_the_report_age():
+def test_the_nagios_line_shows_findings_and_report_age():
+    """The Nagios line shows the number of errors, of other findings and of unknown findings, and the report's age."""
     _, text = line(Outcome.PARTIAL, [finding(), finding("warning", state="unknown")])
     assert "1 error (allocation-leaked), 1 other finding, 1 not known, outcome partial" in text
     assert text.endswith("age=12s;180;600")
 
 
-def test_the_nagios_state_is_unknown_if_no_report_exists():
+def test_the_nagios_state_is_unknown_without_a_report():
+    """If no report file exists, the Nagios check prints UNKNOWN and exits with 3."""
     assert unknown_line("report: no | such\nfile") == (3, "STOCKTAKE UNKNOWN - report: no / such file")

@@ -25,7 +25,8 @@ The end.
 """
 
 
-def test_lines_of_a_paragraph_are_joined_but_code_and_tables_stay_unchanged():
+def test_a_page_joins_paragraphs_and_keeps_code_and_tables():
+    """On a terminal, a documentation page has its paragraphs joined. Tables and commands keep their lines."""
     assert shown(page_blocks(PAGE)) == [
         "# allocation-leaked",
         "",
@@ -43,7 +44,8 @@ def test_lines_of_a_paragraph_are_joined_but_code_and_tables_stay_unchanged():
     ]
 
 
-def test_runbook_text_wraps_at_the_terminal_width_but_commands_do_not():
+def test_a_page_wraps_its_text_and_not_its_commands():
+    """On a narrow terminal, the text of a documentation page is wrapped. A command stays on one line for copying."""
     said = shown(page_blocks(PAGE), 30)
     assert [line for line in said if len(line) > 30] == [f"  # {COMMAND}"]
     assert said[2:5] == ["Placement still counts an", "instance that was deleted.", "Nobody uses this amount."]

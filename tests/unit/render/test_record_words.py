@@ -15,11 +15,13 @@ SAVE = SaveComputeNode(record=stored(service_id=3, vcpus=9), changed=("service_i
 PLAN = Plan(records=(SAVE, DeleteComputeNode(record=orphan())), removals=(DeleteProvider(provider_uuid=orphan().uuid),))
 
 
-def test_the_kinds_of_compute_node_writes_are_create_save_and_delete():
+def test_compute_node_writes_are_create_save_and_delete():
+    """The agent writes nova's compute node records in three ways only: it creates, saves or deletes a record."""
     assert {kind.__name__ for kind in RECORD_KINDS} == {"CreateComputeNode", "SaveComputeNode", "DeleteComputeNode"}
 
 
-def test_the_json_for_a_changed_node_record_lists_the_changed_fields_and_values():
+def test_json_lists_the_changes_of_a_compute_node():
+    """If the agent changes a compute node record of nova, the JSON lists the changed fields with their new values."""
     assert record_document(SAVE) == {
         "kind": "save-compute-node",
         "provider_uuid": SAVE.record.uuid,
@@ -29,14 +31,16 @@ def test_the_json_for_a_changed_node_record_lists_the_changed_fields_and_values(
     }
 
 
-def test_the_json_of_a_new_compute_node_record_has_all_values_except_the_id():
+def test_json_of_a_new_compute_node_has_no_id():
+    """Nova's database assigns the id of a new compute node record, so the agent's JSON does not list it."""
     document = record_document(CreateComputeNode(record=created()))
     assert document["values"]["memory_mib"] == 512
     assert "id" not in document["changed"]
     assert json.loads(json.dumps(document)) == document
 
 
-def test_the_plan_lists_changes_of_node_records_before_deletions_of_providers():
+def test_a_plan_lists_provider_deletions_last():
+    """A plan lists its changes to nova's compute node records first, and then the providers to delete in Placement."""
     document = plan_document(PLAN)
     assert [w["kind"] for w in document["writes"]] == ["save-compute-node", "delete-compute-node", "delete-provider"]
     assert document["digest"] == PLAN.digest
@@ -45,12 +49,14 @@ def test_the_plan_lists_changes_of_node_records_before_deletions_of_providers():
     assert f"delete-compute-node {orphan().uuid}: old-name" in lines
 
 
-def test_the_plan_hash_covers_changed_node_records_and_deleted_providers():
+def test_the_plan_digest_covers_records_and_deletions():
+    """A plan's digest changes if a compute node record of nova or a deleted provider is added to the plan."""
     assert Plan().is_empty
     assert not Plan(removals=PLAN.removals).is_empty
     assert len({Plan().digest, Plan(records=PLAN.records).digest, Plan(removals=PLAN.removals).digest}) == 3
 
 
-def test_the_text_about_a_changed_node_record_names_the_node_and_changed_fields():
+def test_the_text_of_a_compute_node_write_shows_the_node():
+    """The agent's text about a changed compute node record contains the node's name and the changed fields."""
     assert record_text(SAVE) == f"compute node record {SAVE.record.uuid}: save cmp1.example.org: service_id, vcpus"
     assert record_text(CreateComputeNode(record=created())).endswith(": create cmp1.example.org")

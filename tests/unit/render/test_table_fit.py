@@ -30,7 +30,8 @@ def widths(width):
     return [column.name for column in fit.columns], fit.left_out, fit.rows[0][1]
 
 
-def test_a_table_without_a_width_limit_keeps_all_columns_and_whole_uuids():
+def test_a_table_without_a_width_limit_is_complete():
+    """If the width has no limit, a table shows all columns and whole uuids."""
     assert widths(None) == (["name", "uuid", "amount", "code", "why", "source"], (), UUID)
 
 
@@ -43,11 +44,13 @@ def test_a_table_without_a_width_limit_keeps_all_columns_and_whole_uuids():
         (57, ["name", "uuid", "amount", "code"], ("why", "source"), UUID[:8]),
     ],
 )
-def test_a_narrow_table_shortens_uuids_before_it_leaves_out_a_column(width, columns, left_out, uuid):
+def test_a_narrow_table_shortens_uuids_first(width, columns, left_out, uuid):
+    """A table that is too wide for the terminal first shortens its uuids, and only then leaves out columns."""
     assert widths(width) == (columns, left_out, uuid)
 
 
-def test_a_narrow_table_leaves_out_columns_before_it_wraps_a_text():
+def test_a_narrow_table_leaves_out_columns_before_wrapping():
+    """A table that is too wide for the terminal first leaves out columns, and only then wraps long texts in a cell."""
     assert shown([GRID], 60) == [
         "NAME     UUID         AMOUNT  CODE               WHY",
         "billing  95a20332  16384 MiB  allocation-leaked  it was",
@@ -56,12 +59,14 @@ def test_a_narrow_table_leaves_out_columns_before_it_wraps_a_text():
     ]
 
 
-def test_words_in_a_table_stay_whole_even_if_it_is_wider_than_the_terminal():
+def test_a_table_never_splits_its_words():
+    """A table does not split a word, even if it is then wider than the terminal."""
     table = shown([GRID], 20)
     assert table[1] == "billing  95a20332  16384 MiB  allocation-leaked"
 
 
 def test_a_uuid_is_shortened_only_if_it_is_a_whole_word():
+    """In a narrow table, a uuid is cut to eight characters. A uuid inside a volume's name stays whole."""
     grid = replace(GRID, rows=(("billing", f"vg/{UUID}_disk", "8", "x", f"of {UUID}", "y"),))
     assert shown([grid], 90)[1].split()[1:] == [f"vg/{UUID}_disk", "8", "x", "of", "95a20332", "y"]
 
@@ -74,7 +79,8 @@ def test_a_uuid_is_shortened_only_if_it_is_a_whole_word():
         (Kind.CUT, 12, "a-name-that\u2026"),
     ],
 )
-def test_names_are_shortened_in_the_middle_and_other_texts_at_the_end(kind, room, cell):
+def test_long_names_are_shortened_in_the_middle(kind, room, cell):
+    """In a narrow table, a long name loses its middle, and the text of a column of kind CUT loses its end."""
     columns = (Column("name", "N", kind, readable=8), Column("code", "C"))
     grid = Grid(columns=columns, rows=(("a-name-that-is-long", "code"),))
     assert shown([grid], room + 6)[1] == f"{cell}{' ' * max(0, room - len(cell) if len(cell) == room else 0)}  code"
@@ -85,7 +91,8 @@ CELLS = st.tuples(WORD, st.uuids().map(str), WORD, WORD, st.lists(WORD, max_size
 
 
 @given(st.lists(CELLS, max_size=5), st.integers(1, 150))
-def test_a_table_fits_the_terminal_or_has_its_smallest_possible_width(rows, width):
+def test_a_table_fits_or_is_as_narrow_as_its_words(rows, width):
+    """A table fits the terminal's width. If its longest words do not fit, it is no wider than these words need."""
     fit = fitted(replace(GRID, rows=tuple(rows)), width, len, str.split)
     table = sum(fit.widths) + 2 * (len(fit.widths) - 1)
     words = [
@@ -101,6 +108,7 @@ def test_a_table_fits_the_terminal_or_has_its_smallest_possible_width(rows, widt
     ("width", "name"),
     [(21, "guests/backup-by-hand"), (18, "gu~/backup-by-hand"), (15, "~backup-by-hand"), (14, "backup-~y-hand")],
 )
-def test_a_narrow_column_shortens_the_volume_group_before_the_volume_name(width, name):
+def test_a_narrow_column_shortens_the_volume_group_first(width, name):
+    """In a narrow column, guests/backup-by-hand loses letters of the volume group before letters of the volume name."""
     grid = Grid(columns=(Column("name", "NAME", Kind.NAME),), rows=(("guests/backup-by-hand",),))
     assert fitted(grid, width, len, str.split).rows == ((name,),)
