@@ -26,12 +26,14 @@ def status_lines(last):
     return shown(status_blocks(last))
 
 
-def test_the_age_of_a_report_is_the_time_since_its_audit_began():
+def test_the_age_of_a_report_begins_with_its_audit():
+    """`stocktake status` shows how long ago the audit of the last report began."""
     assert told().age_s == 120.0
     assert status_lines(told())[0] == ("last report 120 s ago (one is due every 60 s), in /run/stocktake/report.json")
 
 
-def test_the_age_of_a_report_is_zero_if_the_clock_was_set_back():
+def test_a_report_from_the_future_has_age_zero():
+    """If the host's clock was set back, the last report lies in the future. Its age is then shown as zero."""
     assert told(now="2026-11-21T09:00:00+00:00").age_s == 0.0
 
 
@@ -45,13 +47,15 @@ def test_the_age_of_a_report_is_zero_if_the_clock_was_set_back():
     ],
 )
 def test_a_report_is_stale_after_three_audit_intervals(now, interval_s, stale):
+    """After three audit intervals without a new report, `stocktake status` asks if stocktake-agent is running."""
     found = told(now=now, interval_s=interval_s)
     assert found.is_stale is stale
     assert status_document(found)["stale"] is stale
     assert any("is stocktake-agent running?" in line for line in status_lines(found)) is stale
 
 
-def test_the_status_output_shows_the_last_audit_and_the_free_resources():
+def test_status_shows_the_last_audit_and_free_resources():
+    """The JSON of `stocktake status` contains the last audit's outcome, its findings, and the free resources."""
     found = status_document(told())
     assert found["schema_version"] == 1
     assert (found["outcome"], found["age_s"], found["interval_s"]) == ("findings", 120.0, 60.0)
@@ -66,7 +70,8 @@ def free_rows(said):
     return [re.split(r"  +", line) for line in said[first + 1 :]]
 
 
-def test_the_status_text_explains_a_negative_free_amount():
+def test_status_explains_a_negative_free_amount():
+    """If a free amount is negative, `stocktake status` says that more is recorded than the host offers."""
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
     name = report["inventory"][0]["provider"]
@@ -74,7 +79,8 @@ def test_the_status_text_explains_a_negative_free_amount():
     assert free_rows(status_lines(told(report))) == [[name, "VCPU", "-43", "73"], explained]
 
 
-def test_the_status_text_shows_providers_with_equal_amounts_in_one_row():
+def test_status_shows_equal_providers_in_one_row():
+    """`stocktake status` prints 42 providers with equal amounts in one row. Its JSON lists each of the providers."""
     report = copy.deepcopy(DOCUMENT)
     row = {**report["inventory"][0], "resource_class": "CUSTOM_PCI", "free": 1.0, "used": 0}
     used = {**row, "provider": "dev-7", "free": 0.0, "used": 1}
@@ -86,13 +92,14 @@ def test_the_status_text_shows_providers_with_equal_amounts_in_one_row():
     assert len(status_document(told(report))["free"]) == 43
 
 
-def test_a_free_amount_that_is_unknown_is_shown_as_a_dash():
+def test_status_shows_an_unknown_free_amount_as_a_dash():
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": None, "used": None}]
     assert free_rows(status_lines(told(report)))[0][1:] == ["VCPU", "-", "-"]
 
 
-def test_the_status_text_shows_each_finding_with_its_current_age():
+def test_status_shows_the_age_of_a_finding():
+    """`stocktake status` prints how long ago a finding was first seen."""
     said = status_lines(told())
     assert [line for line in said if line.startswith("WARNING")] == [
         f"WARNING  volume-foreign  guests/scratch  seen, 62 min  [{FINDING.finding.id[:8]}]"
@@ -100,7 +107,8 @@ def test_the_status_text_shows_each_finding_with_its_current_age():
     assert " docs: stocktake explain volume-foreign" in said
 
 
-def test_the_status_text_sorts_findings_by_severity_and_then_by_consumer_name():
+def test_status_sorts_findings_by_severity_and_consumer():
+    """`stocktake status` prints warnings before infos, and findings of equal severity by the consumer's name."""
     report = copy.deepcopy(DOCUMENT)
     (plain,) = report["audit"]["findings"]
     named = {"u1": "zebra", "u2": "ant", "u3": "mole"}
@@ -121,14 +129,16 @@ def test_the_status_text_sorts_findings_by_severity_and_then_by_consumer_name():
 
 @pytest.mark.parametrize("key", ["outcome", "started_at", "sources", "findings", "plan", "placement"])
 @pytest.mark.parametrize("instead", [None, 7, "x"])
-def test_a_malformed_report_file_raises_a_source_inconsistent_error(key, instead):
+def test_a_malformed_report_file_is_rejected(key, instead):
+    """If a key of the report's audit has a value of a wrong type, the agent raises a `SourceInconsistent` error."""
     report = copy.deepcopy(DOCUMENT)
     report["audit"][key] = instead
     with pytest.raises(SourceInconsistent, match="this version cannot read the report"):
         told(report)
 
 
-def test_the_status_output_includes_the_resource_totals_of_the_host():
+def test_status_json_contains_the_resource_totals():
+    """The JSON of `stocktake status` contains the host's totals, such as the number of vcpus."""
     assert status_document(told())["resource_view"] == DOCUMENT["resource_view"]
     assert status_document(told())["resource_view"]["vcpus"] == 48
 
@@ -147,7 +157,8 @@ def nearly(row):
 
 @settings(max_examples=300)
 @given(data=st.data(), part=st.sampled_from(["findings", "inventory", "ledger"]))
-def test_a_malformed_report_row_does_not_hide_the_other_rows(data, part):
+def test_a_malformed_report_row_does_not_hide_other_rows(data, part):
+    """If one row of a report file is malformed in any way, `stocktake status` still shows all other rows."""
     report = copy.deepcopy(DOCUMENT)
     rows = report["audit"]["findings"] if part == "findings" else report[part]
     good = list(rows)
@@ -160,6 +171,7 @@ def test_a_malformed_report_row_does_not_hide_the_other_rows(data, part):
 
 
 def test_a_malformed_report_row_is_left_out_and_reported():
+    """`stocktake status` leaves out a malformed row of a report file and prints a note about the row."""
     report = copy.deepcopy(DOCUMENT)
     report["audit"]["findings"].append({"code": "x"})
     found = told(report)
@@ -176,7 +188,8 @@ def nested(levels):
     return value
 
 
-def test_the_status_leaves_out_a_finding_with_json_nested_too_deep():
+def test_status_leaves_out_a_finding_nested_too_deep():
+    """If a report's finding has JSON nested 500 levels deep, `stocktake status` leaves out this finding."""
     report = copy.deepcopy(DOCUMENT)
     report["audit"]["findings"].append({**report["audit"]["findings"][0], "evidence": nested(500)})
     found = told(report)
@@ -184,6 +197,7 @@ def test_the_status_leaves_out_a_finding_with_json_nested_too_deep():
     assert json.loads(json.dumps(status_document(found), indent=2))["findings"] == DOCUMENT["audit"]["findings"]
 
 
-def test_a_report_file_nested_too_deep_raises_a_source_inconsistent_error():
+def test_a_report_file_nested_too_deep_is_rejected():
+    """If the JSON outside a report's rows is nested 500 levels deep, the agent raises a `SourceInconsistent` error."""
     with pytest.raises(SourceInconsistent, match="nested too deep"):
         told({**DOCUMENT, "resource_view": {"numa_topology": nested(500)}})
