@@ -46,7 +46,8 @@ def declined(made: Scene) -> str:
     return found.why
 
 
-def test_the_repair_writes_the_flavor_amounts_and_the_consumer_generation():
+def test_heal_corrects_an_allocation_to_the_flavor():
+    """If an allocation differs from the flavor, `stocktake heal` writes the flavor's amounts to Placement."""
     action = proposed(scene({**RIGHT, "VCPU": 3, "MEMORY_MB": 64}))
     assert isinstance(action, HealAction)
     assert {a.resource_class: a.amount for a in action.write.allocations} == RIGHT
@@ -54,13 +55,14 @@ def test_the_repair_writes_the_flavor_amounts_and_the_consumer_generation():
     assert "1 VCPU instead of 3" in action.why
 
 
-def test_heal_keeps_a_pcpu_allocation_if_the_image_may_request_pinned_cpus():
-    """The image's hw_cpu_policy made the scheduler allocate PCPU; the flavor alone asks for VCPU."""
+def test_heal_keeps_pcpu_that_the_image_may_request():
+    """A flavor requests VCPU, but an image property may have requested PCPU. `stocktake heal` changes nothing then."""
     held = {"PCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
     assert "the image property hw_cpu_policy may be the cause" in declined(scene(held, numa=PINNED))
 
 
-def test_heal_changes_nothing_if_libvirt_and_the_flavor_have_different_vcpus():
+def test_heal_declines_if_the_guest_differs_from_the_flavor():
+    """If a guest in libvirt does not have the flavor's number of CPUs, `stocktake heal` changes no allocation."""
     made = scene({**RIGHT, "VCPU": 3})
     domains = (facts.domain("i1", vcpus=3),)
     host = dataclasses.replace(made.snapshot.host, value=facts.host(*domains))
@@ -69,8 +71,8 @@ def test_heal_changes_nothing_if_libvirt_and_the_flavor_have_different_vcpus():
     assert "the guest in libvirt does not have the flavor's number of VCPU" in declined(again)
 
 
-def test_heal_changes_nothing_if_nova_compute_and_agent_disagree_on_pinned_cpus():
-    """This holds in role companion (beside nova-compute); in role owner heal repairs the allocation."""
+def test_heal_declines_if_nova_compute_offers_other_pcpus():
+    """Beside a nova-compute that disagrees with the agent on dedicated CPUs, `stocktake heal` changes no allocation."""
     made = scene({**RIGHT, "VCPU": 3}, role=Role.COMPANION)
     root = facts.root(*(facts.inventory(name, 100) for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")))
     view = dataclasses.replace(made.snapshot.placement.value, providers=(root,))
@@ -92,6 +94,6 @@ def test_heal_changes_nothing_if_nova_compute_and_agent_disagree_on_pinned_cpus(
     ],
     ids=["resized", "an old flavor", "a part elsewhere"],
 )
-def test_heal_leaves_an_instance_alone_if_nova_may_still_change_or_move_it(changes, words):
-    """Nor does heal change an instance if another provider serves a part of its flavor."""
+def test_heal_skips_an_instance_that_may_be_changing(changes, words):
+    """`stocktake heal` skips an instance that is being resized, or that has an allocation on another provider too."""
     assert words in declined(scene({**RIGHT, "VCPU": 3}, **changes))

@@ -76,7 +76,8 @@ def of(*held_here: Allocation) -> dict[tuple[str, str], int]:
     return {(a.provider_uuid, a.resource_class): a.amount for a in (*held_here, ELSEWHERE)}
 
 
-def test_s125_the_repair_allocates_pci_devices_and_keeps_other_allocations():
+def test_s125_heal_allocates_the_pci_devices_of_a_guest():
+    """`stocktake heal` adds a guest's PCI devices to its allocations in Placement and keeps the other amounts."""
     action = healed(scene(FIRST, SECOND, GPU))
     assert amounts(action) == of(*FLAVOR) | {
         (uuid(f"child-{PF}"), VF_CLASS): 2,
@@ -86,17 +87,20 @@ def test_s125_the_repair_allocates_pci_devices_and_keeps_other_allocations():
     assert f"2 {VF_CLASS} on {NODE}_{PF.upper()}" in action.why
 
 
-def test_s125_heal_reduces_an_allocation_to_the_devices_that_the_guest_has():
+def test_s125_heal_reduces_a_pci_allocation_to_its_devices():
+    """If a guest has one PCI device and Placement records three, `stocktake heal` reduces the allocation to one."""
     action = healed(scene(FIRST, mine=(*FLAVOR, held(PF, VF_CLASS, 3))))
     assert amounts(action) == of(*FLAVOR) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_keeps_pci_allocations_on_providers_where_the_guest_has_no_device():
+def test_heal_keeps_pci_allocations_without_a_device():
+    """`stocktake heal` keeps an allocation on a PCI provider even if the guest has no device of that provider."""
     action = healed(scene(FIRST, mine=(*FLAVOR, held(GPU, T4))))
     assert amounts(action) == of(*FLAVOR, held(GPU, T4)) | {(uuid(f"child-{PF}"), VF_CLASS): 1}
 
 
-def test_heal_allocates_a_pci_device_only_if_its_inventory_is_published():
+def test_heal_allocates_no_pci_device_without_an_inventory():
+    """If Placement has no inventory for a guest's PCI device yet, `stocktake heal` does not allocate the device."""
     assert "yet; the agent adds this inventory in its next audit, if writes are allowed" in declined(
         scene(GPU, children=())
     )
@@ -105,7 +109,8 @@ def test_heal_allocates_a_pci_device_only_if_its_inventory_is_published():
     )
 
 
-def test_the_refusal_of_heal_shows_the_capacity_of_a_full_pci_provider():
+def test_heal_exceeds_no_capacity_of_a_pci_provider():
+    """If a PCI provider has too little room, `stocktake heal` refuses and prints the provider's capacity."""
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
         f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; "
@@ -142,7 +147,8 @@ def with_host(found: Scene, **changes: Any) -> Scene:
 
 
 @pytest.mark.parametrize(("words", "change"), MOVED_ON.items(), ids=MOVED_ON.keys())
-def test_s126_heal_declines_a_pci_repair_if_the_finding_is_outdated(words, change):
+def test_s126_heal_declines_an_outdated_pci_repair(words, change):
+    """If a guest or its allocation has changed since the audit, `stocktake heal` allocates no PCI devices for it."""
     found = scene(FIRST)
     (seen,) = asked_for(found.findings, frozenset({CODE}), frozenset())
     said = BY_CODE[CODE].proposed(change(found), seen)
@@ -150,7 +156,8 @@ def test_s126_heal_declines_a_pci_repair_if_the_finding_is_outdated(words, chang
     assert words in said.why
 
 
-def test_heal_counts_the_pci_devices_of_a_guest_separately_for_each_provider():
+def test_pci_devices_are_counted_for_each_provider():
+    """The agent counts a guest's PCI devices of one resource class separately for each provider in Placement."""
     found = scene(FIRST, SECOND, GPU)
     told = PciDevices().belongs(I1, VF_CLASS, found.snapshot, found.settings)
     assert told == {key_of(PF): 2}
