@@ -52,31 +52,36 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
     return facts.snapshot(placement=view_of(*(r for r in held if r.allocations)), nova=state, **parts)
 
 
-def test_config_can_allow_the_daemon_every_repair_except_differing_allocations(tmp_path):
+def test_the_daemon_may_do_all_repairs_except_one(tmp_path):
+    """The option [heal] codes accepts every repair for the daemon, except the repair of allocation-differs."""
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
-def test_the_config_cannot_allow_automatic_repair_of_differing_allocations(tmp_path):
+def test_the_daemon_cannot_repair_allocation_differs(tmp_path):
+    """If [heal] codes contains allocation-differs, the agent rejects it: only `stocktake heal` does this repair."""
     with pytest.raises(
         ConfigError, match="the daemon does not repair allocation-differs: run `stocktake heal`; valid "
     ):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = allocation-leaked, allocation-differs\n"))
 
 
-def test_the_daemon_can_do_every_repair_that_is_allowed_by_default(tmp_path):
+def test_the_daemon_can_do_all_default_repairs(tmp_path):
+    """The default of the option [heal] codes contains only repairs that the daemon may do."""
     assert set(heal_settings(load_ours(tmp_path, ALONE)).codes) <= DAEMON_CODES
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
-def test_heal_waits_as_long_as_nova_compute_needs_for_three_resource_updates(tmp_path, interval, seconds):
+def test_heal_waits_for_three_updates_of_nova_compute(tmp_path, interval, seconds):
+    """Before a repair, heal waits three times update_resources_interval. At -1 nova-compute never updates: no wait."""
     loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
     assert heal_settings(loaded).nova_audits_s == seconds
 
 
-def test_heal_removes_a_leaked_allocation_with_the_consumer_generation_it_read():
+def test_heal_removes_a_leak_with_its_generation():
+    """Heal sends the consumer generation that it read, so it removes no allocation that changed since."""
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())
@@ -84,21 +89,27 @@ def test_heal_removes_a_leaked_allocation_with_the_consumer_generation_it_read()
     assert action.write.consumer_type is None
 
 
-def test_heal_removes_a_leaked_allocation_only_from_the_tree_of_this_host():
+def test_heal_keeps_a_leaked_allocation_of_another_host():
+    """If a deleted instance has allocations on two hosts, heal removes only the amounts on this host."""
     held = record("gone", here={"VCPU": 1, "MEMORY_MB": 128}, there={"VCPU": 1})
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions
     assert written(action) == [(OTHER, "VCPU", 1)]
 
 
-def test_heal_keeps_the_allocation_of_an_instance_that_is_deleted_and_hidden():
+def test_heal_keeps_the_allocation_of_a_hidden_instance():
+    """During a move between cells, nova hides a copy of the instance.
+
+    Heal keeps its allocation, even if it is deleted.
+    """
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()
     assert declined(scene, "allocation-leaked", held) == "the consumer's instance is not known to be deleted"
 
 
-def test_two_findings_about_a_moved_instance_lead_to_one_heal_action():
+def test_two_findings_about_an_instance_lead_to_one_repair():
+    """A moved instance causes two findings, allocation-stale-move among them. Heal then plans a single repair."""
     held = record("away", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("away", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away]), held)
@@ -109,8 +120,8 @@ def test_two_findings_about_a_moved_instance_lead_to_one_heal_action():
 
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
-def test_heal_repairs_nothing_on_another_compute_node_in_this_provider_tree(below):
-    """For Placement the tree is this host's; but the instances' allocations there belong to the other host."""
+def test_heal_changes_nothing_on_another_compute_node(below):
+    """If another compute node's provider lies in this host's provider tree, heal leaves its allocations unchanged."""
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
     child = Provider(uuid=OTHER, name="cmp2_x", parent_uuid=node.uuid, generation=1)
@@ -132,20 +143,23 @@ def test_heal_repairs_nothing_on_another_compute_node_in_this_provider_tree(belo
         ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
-def test_heal_keeps_allocations_on_two_hosts_if_the_instance_may_run_here(changes, words):
+def test_heal_keeps_an_instance_that_may_run_here(changes, words):
+    """An instance has allocations on two hosts. If it runs here or its host is uncertain, heal removes none."""
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_keeps_allocations_on_two_hosts_if_libvirt_here_defines_the_guest():
+def test_heal_keeps_an_instance_that_libvirt_defines():
+    """If libvirt still defines a moved instance's guest here, heal removes none of its allocations."""
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("z", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)
     assert "its guest is defined on this host" in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_keeps_allocations_on_two_hosts_if_the_guest_is_unknown_to_nova():
+def test_heal_keeps_allocations_that_nova_does_not_know():
+    """If a consumer with allocations on two hosts is no instance in nova's database, heal removes none of them."""
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
 
@@ -156,7 +170,8 @@ def missing(**changes: Any) -> Scene:
     return scene_of(world(instances=[resting], libvirt=guest), record("i1"))
 
 
-def test_s161_heal_creates_missing_allocations_with_a_null_consumer_generation():
+def test_s161_heal_creates_a_missing_allocation():
+    """If an instance has no allocation, heal creates one with the flavor's amounts and with nova's project and user."""
     (action,) = plan_of(missing(project_id="pp", user_id="uu")).actions
     assert written(action) == [
         (facts.ROOT_UUID, "DISK_GB", 5),
@@ -175,7 +190,8 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
-def test_s161_heal_skips_an_instance_if_its_flavor_requests_other_resources(spec):
+def test_s161_heal_skips_a_flavor_with_other_resources(spec):
+    """If a flavor requests VGPU, PCI or accelerator devices, heal does not create the instance's missing allocation."""
     flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
     resting = facts.instance("i1", flavor=flavor)
     scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))
@@ -192,16 +208,19 @@ def test_s161_heal_skips_an_instance_if_its_flavor_requests_other_resources(spec
         ({"vm_state": "building"}, "not an instance on this host, or nova is changing"),
     ],
 )
-def test_s161_heal_skips_an_instance_that_lacks_a_project_or_is_being_changed(changes, words):
+def test_s161_heal_skips_a_changing_or_ownerless_instance(changes, words):
+    """Heal creates no allocation for an instance that nova is changing, or that has no project in nova's database."""
     assert words in declined(missing(**changes), "allocation-missing", record("i1"))
 
 
-def test_s161_heal_skips_an_instance_that_has_allocations_on_another_host():
+def test_s161_heal_skips_an_instance_allocated_elsewhere():
+    """If an instance has allocations on another host, heal does not create allocations for it on this host."""
     held = record("i1", there={"VCPU": 2})
     assert "the instance has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
 
-def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
+def test_s162_heal_corrects_the_project_and_user():
+    """If Placement has another project or user than nova, heal writes nova's values and keeps the amounts."""
     held = record("i1", here={"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}, there={"CUSTOM_X": 1})
     resting = facts.instance("i1", project_id="theirs", user_id="who")
     scene = scene_of(world(held, instances=[resting], libvirt=facts.host(facts.domain("i1"))), held)
@@ -211,14 +230,15 @@ def test_s162_heal_corrects_project_and_user_and_keeps_the_allocations():
     assert (action.write.project_id, action.write.user_id) == ("theirs", "who")
 
 
-def test_s162_heal_skips_a_consumer_if_its_project_is_already_correct():
+def test_s162_heal_skips_a_consumer_with_its_right_project():
+    """If a consumer's project and user in Placement are the same as in nova, heal changes nothing."""
     held = record("i1", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("i1")]), held)
     assert "by now" in declined(scene, "consumer-project-differs", held)
 
 
-def test_heal_refuses_to_change_a_consumer_that_the_agent_created():
-    """If heal removed it while ``reserved`` cannot count the same use, its room would be offered: see released()."""
+def test_heal_never_changes_the_agents_own_consumers():
+    """The agent's own consumers keep room on the host occupied. `stocktake heal` refuses to remove such a consumer."""
     own = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
     held = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_uuid=own, consumer_type=OWN_TYPE)
     held = dataclasses.replace(held, allocations=facts.allocations(own, DISK_GB=3))
@@ -229,7 +249,8 @@ def test_heal_refuses_to_change_a_consumer_that_the_agent_created():
     assert (plan.actions, [refusal.guard for refusal in plan.refusals]) == ((), ["repairable"])
 
 
-def test_heal_does_not_read_a_consumer_if_its_finding_is_too_recent():
+def test_heal_reads_no_consumer_of_a_recent_finding():
+    """If a finding is too recent for a repair, heal does not read its consumer from Placement."""
     snapshot, _ = leaks("gone")
     scene = scene_of(snapshot)
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
@@ -242,7 +263,8 @@ AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "DISK_GB", "CUST
 
 
 @given(here=AMOUNTS.filter(bool), there=AMOUNTS)
-def test_heal_removes_leaked_allocations_only_from_the_tree_of_this_host(here, there):
+def test_heal_keeps_any_leaked_amount_of_another_host(here, there):
+    """For any amounts of a deleted instance, heal removes those on this host and keeps those on the other host."""
     held = record("gone", here=here, there=there)
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions
