@@ -63,7 +63,8 @@ def offered(action: ReshapeAction) -> dict[str, tuple[dict[str, int] | None, dic
     return {p.name: (totals(p.before), totals(p.after)) for p in action.reshaping.providers}
 
 
-def test_s106_a_reshape_moves_vgpu_allocations_to_the_provider_of_each_card():
+def test_s106_a_reshape_moves_vgpus_to_their_cards():
+    """A reshape by heal moves each VGPU allocation from the host's provider to the provider of the card in use."""
     action = action_of(gpu_scene())
     assert written(action) == {
         uuid("i1"): {(ROOT_UUID, "VCPU"): 1, (CHILD_06, "VGPU"): 1, (CHILD_07, "VGPU"): 1},
@@ -79,7 +80,8 @@ def test_s106_a_reshape_moves_vgpu_allocations_to_the_provider_of_each_card():
     assert f"{NODE}_{GPU_06} (2)" in action.why
 
 
-def test_a_reshape_reads_the_uuid_of_an_mdev_from_its_name_or_its_uuid_field():
+def test_a_reshape_finds_a_device_by_name_or_uuid():
+    """libvirt may show a mediated device's uuid in its name or in a uuid field. A reshape accepts both forms."""
     plain = gpu_scene()
     host = plain.snapshot.host.value
     longer = tuple(dataclasses.replace(m, name=f"{m.name}_{m.parent[4:]}") for m in host.devices.mdevs)
@@ -93,7 +95,8 @@ def test_a_reshape_reads_the_uuid_of_an_mdev_from_its_name_or_its_uuid_field():
         assert action_of(again) == action_of(plain)
 
 
-def test_a_reshape_keeps_consumer_generations_and_allocations_on_other_hosts():
+def test_a_reshape_keeps_allocations_on_other_hosts():
+    """A reshape moves only amounts on this host and sends the consumer generations that heal read from Placement."""
     far = on(OTHER, "i1", "VGPU", 4)
     records = (record_of("i1", 2, far), record_of("i2", 1))
     action = action_of(gpu_scene(records=records))
@@ -102,7 +105,8 @@ def test_a_reshape_keeps_consumer_generations_and_allocations_on_other_hosts():
     assert [(c.write.project_id, c.write.user_id) for c in action.changes] == [("p", "u")] * 2
 
 
-def test_a_reshape_also_moves_amounts_to_child_providers_that_already_exist():
+def test_a_reshape_uses_existing_child_providers():
+    """If Placement already has a card's provider, a reshape moves amounts there and keeps its other inventories."""
     mine = child(GPU_06, inventory("CUSTOM_X", 3))
     half = child(GPU_07, inventory("VGPU", 2))
     records = (record_of("i1", 1, on(half.uuid, "i1", "VGPU", 1)), record_of("i2", 1))
@@ -113,7 +117,8 @@ def test_a_reshape_also_moves_amounts_to_child_providers_that_already_exist():
     assert offered(action)[half.name] == ({"VGPU": 2}, {"VGPU": 9})
 
 
-def test_s156_a_reshape_deletes_the_unused_provider_of_a_gpu_without_vgpus():
+def test_s156_a_reshape_removes_a_gpu_without_vgpus():
+    """A reshape deletes the provider of a GPU that offers no VGPU, if it has no allocations and no child providers."""
     gone = child("pci_0000_08_00_0", inventory("VGPU", 4))
     below = dataclasses.replace(child("x"), parent_uuid=gone.uuid)
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
@@ -137,18 +142,21 @@ def test_s156_a_reshape_deletes_the_unused_provider_of_a_gpu_without_vgpus():
     [((), "nothing"), ((GPU_06, GPU_06), f"2 on {NODE}_{GPU_06}")],
     ids=["no device", "two devices"],
 )
-def test_a_reshape_is_declined_if_guest_devices_differ_from_the_allocation(parents, said):
+def test_a_reshape_needs_an_amount_equal_to_the_devices(parents, said):
+    """If a guest uses more or fewer devices than its VGPU allocation says, heal moves nothing."""
     records = (record_of("i1", 2), record_of("i2", 1))
     why = declined(gpu_scene(USED | {"i2": parents}, records=records))
     assert why == f"consumer {uuid('i2')} has 1 VGPU on the root provider, but libvirt shows that its guest uses {said}"
 
 
-def test_a_reshape_is_declined_if_a_consumer_has_no_guest_on_this_host():
+def test_a_reshape_needs_a_guest_for_each_consumer():
+    """If a consumer with a VGPU allocation has no guest on this host, heal moves nothing."""
     records = (record_of("i1", 2), record_of("i2", 1), record_of("gone", 1))
     assert f"this host has no guest {uuid('gone')}" in declined(gpu_scene(records=records))
 
 
-def test_a_reshape_is_declined_if_a_device_has_a_wrong_type_or_unknown_parent():
+def test_a_reshape_needs_devices_of_a_known_card_and_type():
+    """If a guest's device has another type than configured, or libvirt does not list the device, heal moves nothing."""
     host = gpu_host(USED)
     other = tuple(dataclasses.replace(m, type_id="nvidia-12") for m in host.devices.mdevs)
     odd = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=other))
@@ -157,8 +165,8 @@ def test_a_reshape_is_declined_if_a_device_has_a_wrong_type_or_unknown_parent():
     assert "libvirt does not list the device, so its parent is not known" in declined(gpu_scene(libvirt=none))
 
 
-def test_a_reshape_of_vgpus_leaves_out_cards_with_another_resource_class():
-    """i1's second device is on a card of another class: only one of its two devices counts as VGPU."""
+def test_a_reshape_leaves_out_cards_of_another_class():
+    """If one card has a resource class other than VGPU, a reshape of VGPU does not count the devices on this card."""
     chosen = facts.settings(
         mdev_types=(
             mdev_type("nvidia-11", "0000:06:00.0"),
@@ -171,7 +179,8 @@ def test_a_reshape_of_vgpus_leaves_out_cards_with_another_resource_class():
     assert set(offered(action)) == {NODE, f"{NODE}_{GPU_06}"}
 
 
-def test_a_reshape_that_would_exceed_the_capacity_of_a_child_is_declined():
+def test_a_reshape_exceeds_no_capacity_of_a_card():
+    """If a card's provider offers fewer VGPU than a reshape would allocate there, heal moves nothing."""
     crowd = child(GPU_06, inventory("VGPU", 99))
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
     records = (record_of("i1", 2), record_of("i2", 1))
@@ -183,7 +192,8 @@ def test_a_reshape_that_would_exceed_the_capacity_of_a_child_is_declined():
     )
 
 
-def test_a_reshape_is_declined_if_nothing_is_left_on_the_root_provider():
+def test_a_reshape_is_declined_if_the_vgpus_have_moved():
+    """If a consumer's VGPU are on the cards' providers by now, heal declines the reshape."""
     scene = gpu_scene()
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))
@@ -191,13 +201,14 @@ def test_a_reshape_is_declined_if_nothing_is_left_on_the_root_provider():
     assert "has no VGPU on the root provider any more" in declined(scene)
 
 
-def test_a_reshape_is_declined_if_a_mediated_device_could_not_be_read():
+def test_a_reshape_needs_all_mediated_devices():
+    """If the agent cannot read a mediated device of the host, heal declines the reshape."""
     odd = gpu_host(USED, odd=(OddDevice(name="mdev_x", reason="?"),))
     assert "the agent cannot read these mediated devices" in declined(gpu_scene(libvirt=odd))
 
 
-def test_a_reshape_is_refused_if_the_allocations_of_a_consumer_were_not_read():
-    """All its consumers are read, even beyond the limit on the number of consumers."""
+def test_a_reshape_needs_the_allocations_of_all_consumers():
+    """If Placement's allocations of one consumer were not read, heal refuses to reshape the whole host."""
     scene = gpu_scene()
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))
@@ -208,7 +219,8 @@ def test_a_reshape_is_refused_if_the_allocations_of_a_consumer_were_not_read():
     assert isinstance(BY_CODE[CODE].proposed(half, asked[0]), Declined)
 
 
-def test_the_digest_of_a_reshape_plan_ignores_generations_and_empty_providers():
+def test_the_digest_of_a_reshape_ignores_generations():
+    """The digest of a planned reshape stays equal if only a provider generation or an empty provider is new."""
     scene = gpu_scene()
     view = scene.view
     busy = (dataclasses.replace(view.root, generation=99),)
@@ -235,7 +247,8 @@ def sev_scene(*names: str, amount: int = 1, **kernel: str) -> Scene:
     return scene_of(world, *held)
 
 
-def test_s107_a_reshape_moves_encryption_contexts_to_sev_and_not_to_sev_es():
+def test_s107_a_reshape_moves_encryption_contexts_to_sev():
+    """On a host with AMD SEV and SEV-ES, a reshape moves MEM_ENCRYPTION_CONTEXT to the provider for SEV."""
     action = action_of(sev_scene("a", "b", sev_es="Y"))
     sev = child_uuid(ROOT_UUID, ProviderKey("memory-encryption", "amd_sev"))
     assert written(action) == {uuid(n): {(sev, CONTEXT): 1} for n in ("a", "b")}
@@ -243,7 +256,8 @@ def test_s107_a_reshape_moves_encryption_contexts_to_sev_and_not_to_sev_es():
     assert set(offered(action)) == {NODE, f"{NODE}_amd_sev", f"{NODE}_amd_sev_es"}
 
 
-def test_s107_a_reshape_moves_no_sev_context_if_sev_is_off_or_a_guest_has_two():
+def test_s107_a_reshape_needs_sev_and_one_context_per_guest():
+    """If the host has no AMD SEV, or a guest has two encryption contexts allocated, heal moves nothing."""
     assert "this host offers no AMD SEV to guests" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 
@@ -263,8 +277,8 @@ def summed(held: tuple[Allocation, ...]) -> Counter[str]:
 
 
 @given(used=GUESTS, wrong=st.integers(0, 2))
-def test_a_reshape_never_changes_the_total_allocation_of_a_consumer(used, wrong):
-    """heal never invents an amount that the devices do not explain."""
+def test_a_reshape_never_changes_a_consumers_total(used, wrong):
+    """For any guests and devices, a reshape only moves amounts. Each consumer has the same total before and after."""
     first = min(used)
     amounts = {name: max(1, len(used[name]) + (wrong if name == first else 0)) for name in sorted(used)}
     plan = plan_of(gpu_scene(used, records=tuple(record_of(name, amount) for name, amount in amounts.items())))
