@@ -26,7 +26,8 @@ SETS = {
 
 
 @pytest.mark.parametrize(("facts", "options", "shared", "dedicated"), SETS.values(), ids=SETS.keys())
-def test_the_configured_cpu_sets_determine_shared_and_dedicated_cpus(facts, options, shared, dedicated):
+def test_nova_options_choose_shared_and_dedicated_cpus(facts, options, shared, dedicated):
+    """The CPU sets in nova's configuration say which CPUs are shared and which are dedicated, as in nova-compute."""
     chosen = settings(**options)
     assert cpus.shared_cpus(facts, chosen) == shared
     assert cpus.dedicated_cpus(chosen) == dedicated
@@ -63,7 +64,8 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("facts", "options", "option", "missing"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_the_message_about_an_unusable_cpu_names_the_cpu_and_its_option(facts, options, option, missing):
+def test_an_error_contains_the_unusable_cpu_and_its_option(facts, options, option, missing):
+    """If an option contains a CPU that is offline or does not exist, the error contains the option and the CPU."""
     assert cpus.obstacle(facts, settings(**options)) == f"{option} names CPUs that are {missing}"
 
 
@@ -77,7 +79,8 @@ def test_the_message_about_an_unusable_cpu_names_the_cpu_and_its_option(facts, o
     ],
     ids=["none", "shared", "dedicated", "s78 dedicated and offline, with power management"],
 )
-def test_cpu_sets_that_contain_only_usable_cpus_are_accepted(options):
+def test_cpu_sets_of_usable_cpus_are_accepted(options):
+    """CPU sets of online CPUs cause no error. With cpu_power_management, dedicated CPUs may be offline."""
     assert cpus.obstacle(HALF_ONLINE, settings(**options)) is None
 
 
@@ -92,5 +95,6 @@ def test_cpu_sets_that_contain_only_usable_cpus_are_accepted(options):
     ],
     ids=["all", "some", "one outside", "floating", "no dedicated set"],
 )
-def test_a_guest_counts_as_pinned_only_if_all_its_cpus_are_dedicated(pinned, dedicated, expected):
+def test_a_guest_is_pinned_if_all_its_cpus_are_dedicated(pinned, dedicated, expected):
+    """A guest counts as pinned only if every host CPU that it is bound to is in cpu_dedicated_set."""
     assert cpus.is_pinned(domain(pinned_cpus=pinned), settings(cpu_dedicated_set=dedicated)) is expected

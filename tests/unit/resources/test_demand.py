@@ -42,7 +42,8 @@ CPUS = {
 
 
 @pytest.mark.parametrize(("specs", "expected"), CPUS.values(), ids=CPUS.keys())
-def test_extra_specs_determine_whether_a_flavor_demands_vcpu_or_pcpu(specs, expected):
+def test_extra_specs_choose_between_vcpu_and_pcpu(specs, expected):
+    """By a flavor's extra specs, the agent computes the same VCPU and PCPU as nova's scheduler."""
     assert cpus_of(*specs) == expected
 
 
@@ -59,12 +60,14 @@ def test_extra_specs_determine_whether_a_flavor_demands_vcpu_or_pcpu(specs, expe
     ],
     ids=["root", "root on a volume", "ephemeral stays local", "1 MiB swap", "1 GiB swap", "a little more", "no disk"],
 )
-def test_the_disk_demand_of_a_flavor_is_rounded_up_to_whole_gib(changes, boots_from_volume, disk):
+def test_the_disk_of_a_flavor_is_rounded_up_to_whole_gib(changes, boots_from_volume, disk):
+    """DISK_GB of a flavor includes root, ephemeral and swap disks. Without a local disk the flavor requests none."""
     wanted = demand(dataclasses.replace(FLAVOR_B, **changes), boots_from_volume=boots_from_volume)
     assert wanted.get("DISK_GB") == disk
 
 
-def test_the_demand_of_a_flavor_includes_a_custom_class_from_its_extra_specs():
+def test_a_flavor_can_request_a_custom_resource_class():
+    """For an extra spec such as resources:CUSTOM_GOLD, the agent counts the custom class in the flavor's request."""
     flavor = dataclasses.replace(FLAVOR_B, extra_specs=(("resources:CUSTOM_GOLD", "3"), ("trait:CUSTOM_T", "required")))
     assert demand(flavor, boots_from_volume=False) == {"CUSTOM_GOLD": 3, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}
 
@@ -81,6 +84,7 @@ def test_the_demand_of_a_flavor_includes_a_custom_class_from_its_extra_specs():
         ((("resources!:VGPU", "1"), ("trait1:VGPU", "required"), ("resources:VGPU", "one")), {}),
     ],
 )
-def test_the_demand_of_a_flavor_includes_vgpus_pmem_and_memory_encryption(specs, expected):
+def test_a_flavor_can_request_vgpus_pmem_and_encryption(specs, expected):
+    """From a flavor's extra specs, the agent also counts VGPUs, persistent memory and memory encryption."""
     wanted = demand(dataclasses.replace(FLAVOR_B, extra_specs=specs), boots_from_volume=False)
     assert wanted == {**expected, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}
