@@ -122,7 +122,8 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_the_disk_gb_inventory_matches_the_storage_of_the_guest_disks(world, chosen, expected):
+def test_disk_gb_is_the_size_of_the_guest_disk_storage(world, chosen, expected):
+    """The total of DISK_GB is the size of the file system, volume group or Ceph cluster with the guest disks."""
     assert Disk().inventory(world, chosen) == expected
 
 
@@ -158,7 +159,8 @@ RESERVED = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), RESERVED.values(), ids=RESERVED.keys())
-def test_s96_each_part_of_reserved_disk_is_rounded_up_to_whole_gib(world, chosen, expected):
+def test_s96_each_part_of_reserved_disk_is_rounded_up(world, chosen, expected):
+    """In `reserved` of DISK_GB, the operator's reserve and the cached images are each rounded up to whole GiB."""
     assert Disk().inventory(world, chosen) == expected
 
 
@@ -172,7 +174,8 @@ UNREAD_CACHE = {
 
 
 @pytest.mark.parametrize("unread", UNREAD_CACHE.values(), ids=UNREAD_CACHE.keys())
-def test_reserved_disk_is_not_reduced_while_the_image_cache_size_is_unknown(unread):
+def test_reserved_disk_stays_if_the_cache_size_is_unknown(unread):
+    """If the agent cannot measure the cached images, it keeps the `reserved` value of DISK_GB in Placement."""
     recorded = view(provider=root(inventory("DISK_GB", 200, reserved=40)))
     world = snapshot(files=filesystem(200), placement=recorded)
     assert reserves(decided(unread(world), CACHED))["DISK_GB"] == 40
@@ -180,7 +183,8 @@ def test_reserved_disk_is_not_reduced_while_the_image_cache_size_is_unknown(unre
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_gb_needs_data_only_from_the_source_that_measures_guest_disks():
+def test_disk_gb_needs_only_the_source_of_guest_disks():
+    """The agent can update DISK_GB if it reads the storage of the guest disks: the file system, LVM or Ceph."""
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}
@@ -210,7 +214,8 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_the_agent_names_the_storage_that_it_could_not_find_for_disk_gb(world, chosen, expected):
+def test_the_agent_shows_which_storage_is_missing(world, chosen, expected):
+    """If the configured volume group, file system or Ceph pool is not found, the agent's error contains its name."""
     assert Disk().obstacle(world, chosen) == expected
 
 
@@ -233,7 +238,8 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
     )
 
 
-def test_each_use_of_disk_space_is_listed_with_its_cause_and_its_size_in_bytes():
+def test_each_use_of_a_volume_group_is_listed():
+    """The agent counts the volumes of guests, of Cinder, of deleted instances and of strangers separately."""
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),
@@ -252,7 +258,8 @@ def test_each_use_of_disk_space_is_listed_with_its_cause_and_its_size_in_bytes()
     }
 
 
-def test_a_volume_belongs_to_its_guest_even_if_the_guest_is_unknown_to_nova():
+def test_a_volume_is_counted_for_a_guest_unknown_to_nova():
+    """An LVM volume that a guest in libvirt uses counts for the guest, even if nova does not know the guest."""
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())
@@ -264,12 +271,14 @@ def test_a_volume_belongs_to_its_guest_even_if_the_guest_is_unknown_to_nova():
     [(settings(volume_groups=("vg0",)), "vg0"), (lvm_settings(volume_groups=("vg0", "vg1")), "vg1")],
     ids=["files on a file system", "another group"],
 )
-def test_volumes_outside_the_disk_gb_store_are_not_counted_as_used_disk(chosen, name):
+def test_volumes_outside_the_guest_storage_are_not_counted(chosen, name):
+    """An LVM volume in another volume group than the guest disks does not use any DISK_GB."""
     world = snapshot(lvm=group(20, volume("by-hand", 3, in_group=name), name=name))
     assert Disk().held(world, chosen) == ()
 
 
-def test_a_root_disk_on_a_volume_is_not_counted_as_local_disk_of_the_instance():
+def test_a_root_disk_on_a_cinder_volume_uses_no_disk_gb():
+    """If an instance boots from a volume, nova promises no DISK_GB for its root disk."""
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)
@@ -293,13 +302,15 @@ SHARING = Provider(
 )
 
 
-def test_s99_a_sharing_provider_does_not_replace_the_local_disk_inventory():
+def test_s99_a_sharing_provider_leaves_local_disk_in_place():
+    """If a sharing provider also offers DISK_GB to the host, the agent still publishes the local DISK_GB."""
     ours = root(aggregates=frozenset({uuid("aggregate")}))
     world = snapshot(placement=view(providers=(ours, SHARING)), files=filesystem(200))
     assert disk_of(world, settings()) == (inventory("DISK_GB", 200), None)
 
 
-def test_the_agent_still_publishes_memory_mb_if_ceph_cannot_be_read():
+def test_memory_mb_is_published_without_ceph():
+    """If Ceph cannot be read, the agent leaves DISK_GB as it is and still publishes MEMORY_MB."""
     world = ceph(100 * GIB)
     lost = dataclasses.replace(world, storage=(*world.storage[:-1], failed(CEPH)))
     assert disk_of(lost, RBD) == (None, "ceph could not be read")
@@ -329,11 +340,13 @@ def unread(world):
     ],
     ids=["not read", "no source at all", "not asked for", "read", "the operator's own reserve alone is more"],
 )
-def test_reserved_disk_is_not_reduced_while_cached_images_cannot_be_read(world, chosen, reserved):
+def test_reserved_disk_is_kept_without_the_image_folder(world, chosen, reserved):
+    """If the folder of cached images cannot be read, the agent does not publish a smaller `reserved` for DISK_GB."""
     assert disk_of(world, chosen)[0].reserved == reserved
 
 
-def test_the_image_cache_is_listed_as_a_separate_part_of_reserved_disk():
+def test_the_image_cache_is_a_separate_part_of_reserved():
+    """For DISK_GB, the agent lists the operator's reserve and the cached images as separate parts of `reserved`."""
     world = with_cache(snapshot(files=filesystem(200)), 1025 * MIB)
     wanted = wanted_root(decided(world, settings(reserve_image_cache=True, reserved_host_disk_mib=1024)))
     (terms,) = (one for one in wanted.reserves if one.resource_class == "DISK_GB")
