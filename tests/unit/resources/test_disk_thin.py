@@ -31,8 +31,8 @@ def reserved(world: Snapshot, **changes: object) -> int:
     return reserves(decided(world, lvm_settings(**changes)))["DISK_GB"]
 
 
-def test_reserved_disk_gb_contains_the_metadata_of_a_thin_pool_but_not_its_data() -> None:
-    """The data of this pool are disks of instances, which count as use of the instances."""
+def test_thin_pool_metadata_counts_as_reserved() -> None:
+    """If a thin pool stores only instance disks, `reserved` of DISK_GB contains only the pool's metadata."""
     world = with_cloud(pool_world(20, 10), "i0", "i1")
     assert held(world) == {
         (uuid("i0"), Cause.INSTANCE): 20 * GIB,
@@ -42,35 +42,39 @@ def test_reserved_disk_gb_contains_the_metadata_of_a_thin_pool_but_not_its_data(
     assert reserved(world) == 1
 
 
-def test_an_orphaned_thin_volume_is_counted_once_in_the_reserved_amount() -> None:
-    """Its thin pool also has the disks of instances; the pool's metadata adds another GiB."""
+def test_an_orphaned_thin_volume_is_reserved_once() -> None:
+    """A thin volume of a vanished instance counts once in `reserved` of DISK_GB, beside the thin pool's metadata."""
     world = with_cloud(pool_world(20, 10), "i0")
     assert held(world)[uuid("i0"), Cause.INSTANCE] == 20 * GIB
     assert reserved(world) == 10 + 1
 
 
-def test_the_whole_thin_pool_is_reserved_if_it_contains_no_instance_disk() -> None:
+def test_a_thin_pool_without_instance_disks_is_reserved() -> None:
+    """If a thin pool stores no disk of an instance on this host, its whole size counts in `reserved` of DISK_GB."""
     assert reserved(with_cloud(pool_world(20), "i7")) == 51
 
 
-def test_the_whole_thin_pool_is_reserved_if_it_contains_no_volume() -> None:
+def test_an_empty_thin_pool_is_reserved() -> None:
+    """The whole size of a thin pool without volumes counts in `reserved` of DISK_GB."""
     assert reserved(with_cloud(pool_world(), "i0")) == 51
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_no_thin_pool_space_is_reserved_if_foreign_volumes_are_only_reported(policy: UnmanagedPolicy) -> None:
-    """Nor is any reserved if foreign volumes are ignored."""
+def test_a_thin_pool_is_reserved_only_if_configured(policy: UnmanagedPolicy) -> None:
+    """With [lvm] foreign_volumes at report or ignore, `reserved` of DISK_GB contains no part of a thin pool."""
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 
-def test_a_fuller_thin_pool_does_not_change_the_counted_disk_size_of_a_guest() -> None:
+def test_guest_disk_sizes_ignore_how_full_a_thin_pool_is() -> None:
+    """A guest's disk in a thin pool counts with the same size, whether 1 or 79 percent of the pool are in use."""
     still, moved = (pool_world(20, 10, data=percent, metadata=percent) for percent in (1.0, 79.0))
     assert held(with_cloud(still, "i0")) == held(with_cloud(moved, "i0"))
     assert facts_of_books(still) == facts_of_books(moved)
     assert volume_group_rows(still) != volume_group_rows(moved)
 
 
-def test_space_for_raid_copies_inside_a_thin_pool_is_reserved() -> None:
+def test_raid_copies_of_a_thin_pool_are_reserved() -> None:
+    """If a thin pool is stored twice by RAID, the second copy counts in `reserved` of DISK_GB."""
     world = with_cloud(pool_world(20, group_gib=111), "i0")
     (lvm, *others) = world.storage
     assert lvm.value is not None

@@ -67,11 +67,13 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_the_memory_mb_inventory_is_made_of_the_host_memory_and_the_options(world, options, expected):
+def test_memory_mb_follows_host_memory_and_nova_options(world, options, expected):
+    """MEMORY_MB is the host's memory, or nova's file_backed_memory. Its reserve and ratio are nova's options."""
     assert Memory().inventory(world, settings(**options)) == expected
 
 
-def test_the_memory_of_every_defined_guest_counts_as_used_even_if_shut_off():
+def test_the_memory_of_a_guest_counts_even_if_shut_off():
+    """Every guest that libvirt defines uses MEMORY_MB, a running guest as well as one that is shut off."""
     world = snapshot(libvirt=host(domain("i1"), domain("i2", memory_mib=256, state=DomainState.SHUTOFF)))
     assert {(c.consumer.key, c.amount) for c in Memory().held(world, settings())} == {
         (uuid("i1"), 128),
@@ -79,13 +81,15 @@ def test_the_memory_of_every_defined_guest_counts_as_used_even_if_shut_off():
     }
 
 
-def test_the_memory_counted_for_an_instance_is_the_memory_in_its_flavor():
+def test_the_promised_memory_is_the_memory_of_the_flavor():
+    """For an instance in nova's database, the agent takes the promised MEMORY_MB from its flavor."""
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     (claim,) = Memory().promised(taken, settings())
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "MEMORY_MB", 256)
 
 
-def test_memory_mb_can_be_updated_if_libvirt_is_the_only_readable_source():
+def test_memory_mb_needs_only_libvirt():
+    """The agent can update MEMORY_MB if libvirt can be read, even if it cannot read the storage."""
     assert Memory().needs(settings()) == {LIBVIRT}
     assert Memory().obstacle(snapshot(), settings()) is None
     assert Memory().held(snapshot(lost=[LIBVIRT]), settings()) == ()

@@ -61,11 +61,12 @@ INVENTORY = {
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
 def test_the_total_of_pcpu_is_the_number_of_dedicated_cpus(world, options, expected):
+    """PCPU in Placement is the number of CPUs in cpu_dedicated_set. nova's ratio and reserve for CPUs do not apply."""
     assert Pcpu().inventory(world, settings(**options)) == expected
 
 
-def test_s79_pcpu_stays_unchanged_if_dedicated_cpus_are_offline():
-    """Option cpu_power_management lifts this obstacle."""
+def test_s79_pcpu_is_not_updated_with_offline_cpus():
+    """If CPUs in cpu_dedicated_set are offline, the agent does not update PCPU, except with cpu_power_management."""
     chosen = settings(cpu_dedicated_set=NINE)
     assert Pcpu().obstacle(snapshot(libvirt=OFFLINE), chosen) == (
         "[compute] cpu_dedicated_set names CPUs that are not online: 1-9"
@@ -75,13 +76,15 @@ def test_s79_pcpu_stays_unchanged_if_dedicated_cpus_are_offline():
     assert Pcpu().obstacle(snapshot(lost=[LIBVIRT]), chosen) is None
 
 
-def test_the_cpus_of_pinned_guests_are_counted_as_used_pcpus():
+def test_the_cpus_of_pinned_guests_count_as_pcpu():
+    """A guest that libvirt binds to dedicated CPUs uses PCPU. A guest without such a binding uses none."""
     world = snapshot(libvirt=host(domain("i1", vcpus=3), domain("i2", vcpus=2, pinned_cpus=(2, 3))))
     (claim,) = Pcpu().held(world, settings(cpu_shared_set=(0, 1), cpu_dedicated_set=(2, 3)))
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i2"), "PCPU", 2)
 
 
-def test_pcpus_are_counted_only_for_instances_with_cpu_policy_dedicated():
+def test_promised_pcpu_needs_cpu_policy_dedicated():
+    """By nova's database, an instance needs PCPU only if its flavor has hw:cpu_policy=dedicated."""
     pinned = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     world = state(instance("i1", flavor=pinned), instance("i2", flavor=FLAVOR_B))
     taken = occupied(world, NODE, frozenset()).occupancies
@@ -90,5 +93,6 @@ def test_pcpus_are_counted_only_for_instances_with_cpu_policy_dedicated():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "PCPU", 2)
 
 
-def test_pcpu_can_be_updated_if_libvirt_is_the_only_readable_source():
+def test_pcpu_needs_only_libvirt():
+    """The agent can update PCPU if libvirt can be read, even if it cannot read the storage."""
     assert Pcpu().needs(settings()) == {LIBVIRT}

@@ -58,7 +58,8 @@ def unread(**changes):
 ALL = ("ns_0", "ns_1", "ns_2", "ns_3")
 
 
-def test_s95_the_total_of_each_pmem_class_is_the_number_of_its_namespaces():
+def test_s95_a_pmem_class_counts_its_namespaces():
+    """For each label of persistent memory, the agent publishes a resource class with the number of its namespaces."""
     wanted = wanted_root(decided(listing(*ALL), LABELS))
     assert [i for i in wanted.inventories if i.resource_class.startswith("CUSTOM_PMEM")] == [
         Inventory(resource_class=BIG, total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0),
@@ -69,6 +70,7 @@ def test_s95_the_total_of_each_pmem_class_is_the_number_of_its_namespaces():
 
 
 def test_s94_a_host_without_pmem_labels_has_no_pmem_class():
+    """If nova's pmem_namespaces is empty, the agent publishes no resource class for persistent memory."""
     wanted = wanted_root(decided(snapshot(), settings()))
     assert [i.resource_class for i in wanted.inventories] == ["DISK_GB", "MEMORY_MB", "VCPU"]
     assert Pmem().needs(settings()) == frozenset()
@@ -81,7 +83,8 @@ LABEL_NAMES = {
 
 
 @pytest.mark.parametrize(("labels", "expected"), LABEL_NAMES.items())
-def test_pmem_namespaces_of_labels_with_the_same_resource_class_are_added_up(labels, expected):
+def test_pmem_labels_with_the_same_class_are_added_up(labels, expected):
+    """The labels 4GB and 4gb give the same resource class, so the agent adds up their namespaces."""
     chosen = settings(
         pmem_labels=tuple(PmemLabel(label=name, namespaces=(f"ns_{n}",)) for n, name in enumerate(labels))
     )
@@ -103,7 +106,8 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
-def test_pmem_classes_are_not_updated_if_the_number_of_namespaces_is_unknown(world, why):
+def test_pmem_classes_stay_if_a_namespace_is_not_found(world, why):
+    """If ndctl fails or lists no single namespace of a configured name, the agent keeps Placement's inventories."""
     decision = decided(world, LABELS)
     frozen = {f.name: f.why for f in wanted_root(decision).frozen}
     assert frozen == {BIG: why, SMALL: why}
@@ -111,12 +115,14 @@ def test_pmem_classes_are_not_updated_if_the_number_of_namespaces_is_unknown(wor
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
 
 
-def test_a_new_pmem_class_gets_no_inventory_if_its_namespaces_are_missing():
+def test_a_missing_namespace_delays_a_new_pmem_class():
+    """If ndctl does not list a configured namespace, the agent publishes no new inventory of persistent memory."""
     held = decided(listing("ns_0"), LABELS).plan.held_back
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 
 
-def test_a_pmem_resource_class_is_removed_if_the_configuration_drops_its_label():
+def test_a_pmem_class_is_removed_with_its_label():
+    """If pmem_namespaces no longer contains a label, the agent removes the label's class from the inventory."""
     decision = decided(snapshot(placement=BEFORE), settings())
     (put,) = [w for w in decision.plan.writes if hasattr(w, "inventories")]
     assert {i.resource_class for i in put.inventories} == {"CUSTOM_PMEM", "DISK_GB", "MEMORY_MB", "VCPU"}
@@ -135,7 +141,8 @@ PROMISED = {
 
 
 @pytest.mark.parametrize(("asked", "expected"), PROMISED.values(), ids=PROMISED.keys())
-def test_an_allocation_is_correct_if_it_has_the_pmem_that_the_flavor_requests(asked, expected):
+def test_an_allocation_agrees_with_the_pmem_of_the_flavor(asked, expected):
+    """If an allocation contains the persistent memory that the flavor requests, the agent reports no difference."""
     recorded = {"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1, **expected}
     world = listing(
         *ALL,
@@ -152,7 +159,8 @@ def test_an_allocation_is_correct_if_it_has_the_pmem_that_the_flavor_requests(as
     }
 
 
-def test_a_pmem_allocation_that_the_flavor_does_not_request_causes_a_finding():
+def test_unrequested_pmem_causes_a_finding():
+    """If an allocation contains persistent memory that the flavor does not request, the agent reports a finding."""
     world = listing(
         *ALL,
         nova=state(instance(node=NODE)),

@@ -15,11 +15,12 @@ NEW = snapshot()
     [(HELD, None, 16.1), (HELD, 15.9, 15.9), (NEW, None, 4.0), (NEW, 15.9, 15.9), (NEW, 1.3333333333, 1.33333)],
     ids=["s97 kept", "s97 configured", "s98 initial", "configured", "as MariaDB keeps it"],
 )
-def test_s97_s98_a_configured_ratio_overrides_the_ratio_in_placement(world, configured, expected):
-    """The initial ratio is used if neither of them exists."""
+def test_s97_s98_a_configured_ratio_overrides_placement(world, configured, expected):
+    """A configured allocation ratio replaces Placement's. Without both of them, the agent uses the initial ratio."""
     assert ratio(RatioPolicy(configured=configured, initial=4.0), world, "VCPU") == expected
 
 
 @pytest.mark.parametrize("value", [4.0, 1.0, 0.9, 16.1, 1.5, 123456.0])
-def test_common_allocation_ratios_are_stored_without_rounding(value):
+def test_common_allocation_ratios_are_not_rounded(value):
+    """The database column of a ratio is a float, so the agent rounds ratios. Common ones such as 1.5 stay unchanged."""
     assert storable(value) == value
