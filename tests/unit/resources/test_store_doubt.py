@@ -81,7 +81,8 @@ ALIKE = {
 
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
-def test_the_agent_detects_whether_guest_disks_are_still_on_the_same_storage(before, now, expected):
+def test_the_agent_recognises_the_file_system_of_guest_disks(before, now, expected):
+    """By UUID or mounted device, the agent tells if the guest disks' file system is the same, moved, or another."""
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 
@@ -126,7 +127,8 @@ ROWS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS.keys())
-def test_a_file_system_that_is_lost_or_replaced_is_detected(world, expected):
+def test_a_lost_or_replaced_file_system_is_noticed(world, expected):
+    """If the guest disks' file system seems unmounted or replaced, the agent remembers no new file system."""
     assert (store_doubt(world, settings()) is not None) is expected
     if expected:
         assert to_remember(world, settings()) is None
@@ -145,14 +147,15 @@ GROUPS = {
 
 
 @pytest.mark.parametrize(("found", "before", "expected"), GROUPS.values(), ids=GROUPS.keys())
-def test_a_volume_group_that_is_lost_or_replaced_is_detected(found, before, expected):
+def test_a_replaced_volume_group_is_noticed(found, before, expected):
+    """The agent notices if a volume group has a new uuid, or is smaller and lacks the guests' volumes."""
     world = snapshot(placement=HELD, libvirt=host(LVM_GUEST), lvm=found)
     world = dataclasses.replace(world, store=before)
     assert (store_doubt(world, lvm_settings()) is not None) is expected
 
 
-def test_only_local_disks_in_the_instances_folder_are_counted_as_missing():
-    """A disk elsewhere or on a Cinder volume says nothing about the file system of the guests' disks."""
+def test_only_disks_in_the_instances_folder_can_be_missing():
+    """A missing disk suggests a lost file system only if it is a local disk in nova's instances folder."""
     sources = (DISK, "/srv/other", f"{INSTANCES}-old/disk", f"{INSTANCES}/volume-{OF_VOLUME}")
     world = store(snapshot(libvirt=host(guest(*sources))), on_disk(300), before=None, missing=sources)
     assert guest_disks(world, settings()).missing == (DISK,)
@@ -180,7 +183,8 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_the_agent_remembers_guest_disk_storage_that_is_new_or_has_grown(world, expected):
+def test_the_agent_remembers_new_and_larger_storage(world, expected):
+    """The agent remembers the guest disks' storage if it is new or has grown. If all disks are missing, it does not."""
     assert to_remember(world, settings()) == expected
 
 
@@ -196,8 +200,8 @@ sizes = st.integers(1, 2000)
 
 
 @given(identity=identities, size=sizes, remembered=st.sampled_from([OF_STORE, nfs()]), guests=st.booleans())
-def test_the_published_disk_gb_total_is_unchanged_after_a_lost_mount(identity, size, remembered, guests):
-    """Whatever file system answers below a lost mount, remembered or (with guests) not: 300 GiB stay."""
+def test_disk_gb_stays_the_same_after_a_lost_mount(identity, size, remembered, guests):
+    """If the guest disks' file system is not mounted, the agent keeps the DISK_GB of before in Placement."""
     world, missing = (ONE, (DISK,)) if guests else (EMPTY, ())
     assert published(store(world, on_disk(size, identity), before=mark(300, remembered), missing=missing)) == [300]
     if guests:
@@ -206,7 +210,8 @@ def test_the_published_disk_gb_total_is_unchanged_after_a_lost_mount(identity, s
 
 
 @given(sizes=st.lists(sizes, min_size=1, max_size=8))
-def test_an_unmounted_folder_is_not_remembered_as_the_storage_of_guest_disks(sizes):
+def test_an_unmounted_folder_is_not_remembered(sizes):
+    """If the guest disks' file system is not mounted, the agent still remembers it and not the bare folder."""
     before = mark(300)
     for size in sizes:
         before = to_remember(store(EMPTY, on_root(size), before=before), settings()) or before
@@ -215,7 +220,8 @@ def test_an_unmounted_folder_is_not_remembered_as_the_storage_of_guest_disks(siz
 
 
 @given(sizes=st.lists(st.integers(10, 2000), min_size=1, max_size=8))
-def test_disk_gb_equals_the_measured_size_if_all_guest_disks_are_present(sizes):
+def test_disk_gb_follows_the_size_if_all_disks_are_there(sizes):
+    """If the guest disks are present, the agent publishes their file system's size, even a smaller one."""
     before = mark(300)
     for size in sizes:
         world = store(ONE, on_disk(size), before=before, present=(DISK,))
@@ -225,15 +231,16 @@ def test_disk_gb_equals_the_measured_size_if_all_guest_disks_are_present(sizes):
 
 
 @pytest.mark.parametrize("words", ["ENOENT: gone", "the file is gone", "cannot be read (ENOENT)"])
-def test_a_disk_counts_as_missing_if_its_error_name_is_enoent(words):
-    """The words of the error do not matter."""
+def test_a_disk_with_error_enoent_is_missing(words):
+    """A guest disk counts as missing by the name of its read error, ENOENT, whatever the error message says."""
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem=words, error_name="ENOENT"
     )
     assert guest_disks(with_disk_files(ONE, file), settings()).missing == (DISK,)
 
 
-def test_a_disk_is_not_counted_as_missing_if_its_error_name_is_eacces():
+def test_a_disk_with_error_eacces_is_present():
+    """A guest disk that the agent has no right to read (EACCES) still exists, so it counts as present."""
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem="ENOENT", error_name="EACCES"
     )
@@ -241,7 +248,8 @@ def test_a_disk_is_not_counted_as_missing_if_its_error_name_is_eacces():
 
 
 @pytest.mark.parametrize("form", ["raw", "qcow2", "ploop"])
-def test_a_disk_path_that_does_not_exist_is_reported_as_missing(tmp_path, form):
+def test_a_disk_path_that_does_not_exist_is_missing(tmp_path, form):
+    """The agent counts a guest disk as missing if its path does not exist, for raw, qcow2 and ploop disks."""
     (tmp_path / "file").write_text("")
     paths = (str(tmp_path / "disk"), str(tmp_path / "file" / "disk"))
     files = [measure_disk(GuestFile(path=path, format=form)) for path in paths]

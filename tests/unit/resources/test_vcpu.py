@@ -83,11 +83,13 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_the_vcpu_inventory_depends_on_shared_cpus_reserve_and_ratio(world, options, expected):
+def test_vcpu_follows_the_shared_cpus_and_nova_options(world, options, expected):
+    """The total of VCPU is the number of shared CPUs that are online. Reserve and ratio come from nova's options."""
     assert Vcpu().inventory(world, settings(**options)) == expected
 
 
-def test_the_cpus_of_unpinned_guests_are_counted_as_used_vcpus():
+def test_the_cpus_of_unpinned_guests_count_as_vcpu():
+    """A guest that libvirt does not bind to dedicated CPUs uses VCPU. A guest on dedicated CPUs uses none."""
     world = snapshot(libvirt=host(domain("i1", vcpus=3), domain("i2", vcpus=2, pinned_cpus=(2, 3))))
     assert Vcpu().held(world, settings(cpu_shared_set=(0, 1), cpu_dedicated_set=(2, 3))) == (
         Claim(
@@ -101,7 +103,8 @@ def test_the_cpus_of_unpinned_guests_are_counted_as_used_vcpus():
     )
 
 
-def test_the_vcpus_counted_for_an_instance_are_the_vcpus_in_its_flavor():
+def test_the_promised_vcpus_are_the_vcpus_of_the_flavor():
+    """For an instance in nova's database, the agent takes the promised VCPU from its flavor."""
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     assert Vcpu().promised(taken, settings()) == (
         Claim(
@@ -116,7 +119,8 @@ def test_the_vcpus_counted_for_an_instance_are_the_vcpus_in_its_flavor():
     )
 
 
-def test_vcpu_inventory_is_not_updated_if_cpu_shared_set_has_an_absent_cpu():
+def test_vcpu_is_not_updated_with_an_absent_cpu():
+    """If cpu_shared_set contains a CPU that the host does not have, the agent does not update VCPU and says why."""
     assert Vcpu().needs(settings()) == {LIBVIRT}
     assert Vcpu().obstacle(snapshot(), settings(cpu_shared_set=(0, 9))) == (
         "[compute] cpu_shared_set names CPUs that are not on this host: 9 (this host has CPUs 0-3)"
