@@ -69,15 +69,18 @@ def owner_of(name: str, guests: VolumeOwners = GUESTS) -> tuple[OwnerKind, str |
 
 
 @pytest.mark.parametrize("disk", ["disk", "disk.config", "disk.eph0", "disk.swap", "disk.rescue", "my__disk", ""])
-def test_a_disk_named_after_an_instance_belongs_to_the_instance(disk: str) -> None:
+def test_a_volume_named_after_an_instance_belongs_to_it(disk: str) -> None:
+    """An LVM volume with an instance's uuid at the start of its name belongs to the instance on this host."""
     assert owner_of(f"{HERE}_{disk}") == (OwnerKind.INSTANCE, HERE)
 
 
-def test_a_disk_is_orphaned_if_the_instance_in_its_name_is_not_on_this_host() -> None:
+def test_a_volume_of_an_absent_instance_is_orphaned() -> None:
+    """An LVM volume is orphaned if its name contains the uuid of an instance that is not on this host."""
     assert owner_of(f"{GONE}_disk") == (OwnerKind.ORPHANED, GONE)
 
 
-def test_the_owner_of_an_instance_disk_is_unknown_if_nova_could_not_be_read() -> None:
+def test_a_volume_owner_is_unknown_if_nova_was_not_read() -> None:
+    """If nova's database was not read, the agent does not know the owner of a volume named after an instance."""
     guests = VolumeOwners(
         instance_uuids=frozenset(), state_known=False, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),)
     )
@@ -86,7 +89,8 @@ def test_the_owner_of_an_instance_disk_is_unknown_if_nova_could_not_be_read() ->
 
 
 @pytest.mark.parametrize("name", [f"volume-{GONE}", f"_snapshot-{GONE}", "vg0-pool"])
-def test_a_volume_of_cinder_belongs_to_cinder_even_if_a_guest_uses_it(name: str) -> None:
+def test_a_cinder_volume_belongs_to_cinder(name: str) -> None:
+    """An LVM volume named as Cinder names volumes belongs to Cinder, even if a guest on this host uses it."""
     attached = replace(GUESTS, domains=(domain(HERE, f"/dev/vg0/{name}"),))
     assert owner_of(name) == owner_of(name, attached) == (OwnerKind.BLOCK_STORAGE, None)
 
@@ -94,7 +98,8 @@ def test_a_volume_of_cinder_belongs_to_cinder_even_if_a_guest_uses_it(name: str)
 @pytest.mark.parametrize(
     "name", ["handmade", f"volume-{GONE}x", f"x{HERE}_disk", HERE, "vg1-pool", f"{HERE.upper()}x_"]
 )
-def test_a_volume_with_an_unrecognised_name_is_classed_as_unknown_to_nova(name: str) -> None:
+def test_a_volume_with_another_name_is_unknown_to_nova(name: str) -> None:
+    """An LVM volume that is named neither after an instance nor as by Cinder counts as unknown to nova."""
     assert owner_of(name) == (OwnerKind.FOREIGN, None)
 
 
@@ -107,19 +112,21 @@ def test_a_volume_with_an_unrecognised_name_is_classed_as_unknown_to_nova(name: 
     ],
 )
 def test_a_volume_that_a_domain_uses_belongs_to_the_domain(group: str, name: str, path: str) -> None:
+    """If a libvirt domain uses an LVM volume with a free name, the volume belongs to the domain."""
     world = snapshot(volume(name, group=group))
     guests = replace(GUESTS, domains=(domain(HERE, None), domain(GUEST, "/srv/x.img", path)))
     (row,) = owners(world, guests)
     assert (row.kind, row.owner_uuid) == (OwnerKind.DOMAIN, GUEST)
 
 
-def test_a_disk_of_a_vanished_instance_belongs_to_the_domain_that_uses_it() -> None:
+def test_an_orphaned_volume_in_use_belongs_to_its_domain() -> None:
+    """If an instance is gone from nova and a libvirt domain still uses its volume, the domain owns the volume."""
     guests = replace(GUESTS, domains=(domain(GONE, f"/dev/vg0/{GONE}_disk"),))
     assert owner_of(f"{GONE}_disk", guests) == (OwnerKind.DOMAIN, GONE)
 
 
-def test_a_volume_that_a_domain_may_use_has_no_known_owner_if_libvirt_is_down() -> None:
-    """A domain may use the volume, and only libvirt knows the domains."""
+def test_a_volume_owner_is_unknown_if_libvirt_is_down() -> None:
+    """If libvirt is down, a domain may use a volume that nova does not know, so the volume's owner is unknown."""
     names = ("handmade", f"{GONE}_disk", f"{HERE}_disk", f"volume-{GONE}")
     rows = owners(without_libvirt(snapshot(*map(volume, names))), GUESTS)
     assert {row.volume.name: row.kind for row in rows} == dict(
@@ -127,7 +134,8 @@ def test_a_volume_that_a_domain_may_use_has_no_known_owner_if_libvirt_is_down() 
     )
 
 
-def test_lvm_subvolumes_and_snapshots_are_counted_with_their_main_volume() -> None:
+def test_lvm_subvolumes_count_with_their_main_volume() -> None:
+    """The bytes of RAID parts and of snapshots count for the owner of the LVM volume that they belong to."""
     disk = f"{HERE}_disk"
     rows = owners(
         snapshot(
@@ -177,10 +185,10 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_that_nova_does_not_use_is_counted_as_one_whole(
+def test_a_thin_pool_without_instances_counts_as_a_whole(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
-    """Each pool here is cinder's or has no disk of an instance on this host."""
+    """If a thin pool is Cinder's or stores no disk of an instance on this host, its whole size has one owner."""
     rows = pool_with(name, *inside)
     assert rows[name] == (*owner, 51, None)
     assert all(rows[found][2] == 0 for found in inside)
@@ -192,7 +200,8 @@ def shares(*found: Volume, guests: VolumeOwners = GUESTS) -> dict[str, tuple[Own
     return {row.volume.name: (row.kind, row.bytes_taken, row.free_bytes) for row in rows if row.bytes_taken}
 
 
-def test_space_of_a_thin_pool_is_free_if_its_guest_disks_can_never_fill_it() -> None:
+def test_a_thin_pool_larger_than_its_disks_has_free_space() -> None:
+    """If a thin pool is larger than the sum of its instance disks, the agent counts the difference as free."""
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), thin(f"{OTHER}_disk", 5))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 5, 0),
@@ -200,7 +209,8 @@ def test_space_of_a_thin_pool_is_free_if_its_guest_disks_can_never_fill_it() -> 
     }
 
 
-def test_the_space_of_an_overcommitted_thin_pool_is_shared_out_by_disk_size() -> None:
+def test_an_overcommitted_thin_pool_is_divided_by_size() -> None:
+    """If the disks in a thin pool could outgrow it, the agent divides the pool's space among them by their size."""
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 150), thin(f"{OTHER}_disk", 50))) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 37, 0),
         f"{OTHER}_disk": (OwnerKind.INSTANCE, 13, 0),
@@ -208,7 +218,8 @@ def test_the_space_of_an_overcommitted_thin_pool_is_shared_out_by_disk_size() ->
     }
 
 
-def test_each_volume_in_a_thin_pool_is_counted_with_its_size_for_its_own_owner() -> None:
+def test_each_volume_in_a_thin_pool_has_its_own_owner() -> None:
+    """In a thin pool with an instance disk, each volume counts with its size for its own owner, such as Cinder."""
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {
@@ -221,14 +232,16 @@ def test_each_volume_in_a_thin_pool_is_counted_with_its_size_for_its_own_owner()
     }
 
 
-def test_raid_copies_of_thin_pool_data_are_not_counted_as_free_space() -> None:
+def test_raid_copies_of_a_thin_pool_are_not_free_space() -> None:
+    """If RAID stores a thin pool's data twice, only one copy of the unused space counts as free."""
     assert shares(*pool("tpool", 50, thin(f"{HERE}_disk", 20), copies=2, metadata=3)) == {
         f"{HERE}_disk": (OwnerKind.INSTANCE, 20, 0),
         "tpool": (OwnerKind.THIN_POOL, 103 - 20, 30),
     }
 
 
-def test_a_thin_snapshot_is_counted_with_the_volume_from_which_it_was_made() -> None:
+def test_a_thin_snapshot_counts_with_its_origin() -> None:
+    """In a thin pool, the size of a snapshot counts for the volume from which the snapshot was made."""
     disk = f"{HERE}_disk"
     inside = (thin(disk, 20), thin("before-upgrade", 20, origin=disk), thin("again", 5, origin="before-upgrade"))
     rows = said(owners(snapshot(*pool("tpool", 50, *inside)), GUESTS))
@@ -237,7 +250,8 @@ def test_a_thin_snapshot_is_counted_with_the_volume_from_which_it_was_made() -> 
     assert rows["tpool"][2] == 50 - 45 + 1
 
 
-def test_a_cached_thin_disk_is_counted_for_the_instance_in_its_name() -> None:
+def test_a_cached_thin_disk_counts_for_its_instance() -> None:
+    """If an instance's thin disk has an LVM cache, its hidden data volume counts for the instance."""
     disk = f"{HERE}_disk"
     hidden = thin(f"{disk}_corig", 20, parent=disk, hidden=True)
     assert shares(*pool("tpool", 50, hidden, volume(disk, 0))) == {
@@ -246,27 +260,32 @@ def test_a_cached_thin_disk_is_counted_for_the_instance_in_its_name() -> None:
     }
 
 
-def test_a_vdo_pool_belongs_to_the_instance_whose_disk_it_contains() -> None:
+def test_a_vdo_pool_belongs_to_the_instance_of_its_disk() -> None:
+    """If an LVM VDO pool stores an instance's disk, the size of the pool counts for the instance."""
     vdo = volume(f"{HERE}_disk", 0, pool="vpool", segment_type="vdo")
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_a_volume_is_counted_with_its_thin_pool_if_nova_knows_neither() -> None:
+def test_a_volume_unknown_to_nova_counts_with_its_thin_pool() -> None:
+    """If nova knows no volume in a thin pool, the volumes count as parts of the pool and not by themselves."""
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_a_thin_pool_has_no_known_owner_if_a_volume_in_it_has_no_known_owner() -> None:
+def test_a_thin_pool_with_an_unknown_volume_has_no_owner() -> None:
+    """If the owner of one volume in a thin pool is unknown, the owner of the pool is unknown too."""
     guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
-def test_an_internal_lvm_volume_without_a_main_volume_counts_as_unknown_to_nova() -> None:
+def test_a_stray_internal_volume_is_unknown_to_nova() -> None:
+    """If LVM does not list the main volume of an internal volume, the internal volume counts as unknown to nova."""
     assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
         "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
     }
 
 
-def test_the_parent_of_an_lvm_volume_is_searched_only_in_its_own_volume_group() -> None:
+def test_the_parent_of_a_volume_is_in_its_own_group() -> None:
+    """If a volume group has no volume with a parent's name, a volume of this name in another group is not taken."""
     rows = owners(snapshot(volume("lv"), volume("leg", group="vg1", parent="lv", hidden=True)), GUESTS)
     assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
 
@@ -297,9 +316,8 @@ guests = st.builds(
 
 
 @given(worlds, guests, st.booleans())
-def test_every_byte_of_the_lvm_volumes_is_counted_for_exactly_one_owner(
-    found: list[Volume], who: VolumeOwners, libvirt: bool
-) -> None:
+def test_every_byte_of_a_volume_has_exactly_one_owner(found: list[Volume], who: VolumeOwners, libvirt: bool) -> None:
+    """For any LVM volumes and guests, the agent counts every byte exactly once."""
     world = snapshot(*found) if libvirt else without_libvirt(snapshot(*found))
     rows = owners(world, who)
     assert sum(row.bytes_taken for row in rows) == sum(volume.extent_bytes for volume in found)
@@ -310,17 +328,15 @@ def test_every_byte_of_the_lvm_volumes_is_counted_for_exactly_one_owner(
 
 
 @given(worlds.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), guests)
-def test_the_owners_of_volumes_do_not_depend_on_the_order_of_the_volumes(
-    pair: tuple[list[Volume], list[Volume]], who: VolumeOwners
-) -> None:
+def test_volume_owners_do_not_depend_on_the_order(pair: tuple[list[Volume], list[Volume]], who: VolumeOwners) -> None:
+    """For any order in which LVM lists its volumes and libvirt its domains, each volume has the same owner."""
     found, turned = pair
     back = replace(who, domains=who.domains[::-1])
     assert owners(snapshot(*found), who) == owners(snapshot(*turned), back)
 
 
 @given(worlds, guests)
-def test_lvm_subvolumes_are_counted_with_a_main_volume_and_not_with_a_subvolume(
-    found: list[Volume], who: VolumeOwners
-) -> None:
+def test_a_part_of_a_volume_counts_with_a_whole_volume(found: list[Volume], who: VolumeOwners) -> None:
+    """The bytes of an internal LVM volume count for a main volume, and never for another internal volume."""
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)
