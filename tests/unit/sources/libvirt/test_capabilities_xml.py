@@ -28,7 +28,8 @@ def root(name):
     return capabilities_document(document("capabilities", name))
 
 
-def test_the_host_cpu_is_read_from_recorded_capabilities():
+def test_the_host_cpu_is_read_from_capabilities_xml():
+    """From the capabilities XML of a real libvirt, the agent reads the CPU's model, vendor, topology and features."""
     cpu = host_cpu(root("x86_64_qemu_7_2"))
     assert (cpu.arch, cpu.model, cpu.vendor) == ("x86_64", "kvm64", "AMD")
     assert (cpu.sockets, cpu.cores, cpu.threads) == (1, 2, 1)
@@ -36,11 +37,13 @@ def test_the_host_cpu_is_read_from_recorded_capabilities():
     assert len(cpu.features) == RECORDED.count("<feature name=")
 
 
-def test_a_disabled_feature_is_not_listed_for_the_host_cpu():
+def test_a_disabled_cpu_feature_is_not_listed():
+    """If libvirt's capabilities XML shows a CPU feature as disabled, the agent does not list it for the host."""
     assert host_cpu(root("x86_64_two_sockets")).features == {"ht", "svm"}
 
 
-def test_a_maxphysaddr_element_without_attribute_bits_is_accepted():
+def test_maxphysaddr_without_bits_is_accepted():
+    """In libvirt's capabilities XML, the element maxphysaddr may lack the attribute bits."""
     assert host_cpu(root("x86_64_two_sockets")).maxphysaddr == ("passthrough", None)
 
 
@@ -56,13 +59,15 @@ def test_a_maxphysaddr_element_without_attribute_bits_is_accepted():
         ("test_driver", "i686", None, None),
     ],
 )
-def test_the_host_cpu_is_read_on_non_x86_hosts_and_with_xen_and_lxc(name, arch, model, features):
+def test_the_host_cpu_is_read_on_all_architectures(name, arch, model, features):
+    """The agent reads the host's CPU from libvirt on ARM, POWER, s390x and RISC-V, and with Xen and LXC."""
     cpu = host_cpu(root(name))
     assert (cpu.arch, cpu.model, cpu.features) == (arch, model, features)
 
 
 @pytest.mark.parametrize(("written", "read"), [("amd64", "x86_64"), ("i386", "i686"), ("AArch64", "aarch64")])
-def test_the_host_cpu_architecture_is_converted_to_the_name_that_nova_uses(written, read):
+def test_the_cpu_architecture_has_the_name_that_nova_uses(written, read):
+    """If libvirt shows the architecture amd64, the agent uses nova's name x86_64."""
     xml = f"<capabilities><host><cpu><arch>{written}</arch></cpu></host></capabilities>"
     assert host_cpu(capabilities_document(xml)).arch == read
 
@@ -81,14 +86,15 @@ def test_the_host_cpu_architecture_is_converted_to_the_name_that_nova_uses(writt
         ("test_driver", [("i686", "hvm", ("test",)), ("i686", "xen", ("test",))]),
     ],
 )
-def test_each_guest_architecture_is_listed_with_os_type_and_domain_types(name, kinds):
+def test_guest_architectures_are_read_from_capabilities(name, kinds):
+    """From libvirt's capabilities XML, the agent lists each guest architecture with its OS type and domain types."""
     assert [guest.kind for guest in guests(root(name))] == [
         GuestKind(arch=arch, os_type=os_type, domain_types=types) for arch, os_type, types in kinds
     ]
 
 
-def test_a_domain_type_without_an_emulator_inherits_the_common_emulator():
-    """The common emulator is that of the enclosing element "guest"."""
+def test_a_domain_type_inherits_the_common_emulator():
+    """If libvirt lists no emulator for a domain type such as qemu, the emulator of its architecture applies."""
     (guest,) = guests(root("x86_64_two_sockets"))
     assert guest.domain_for("kvm") == GuestDomain(
         type="kvm",
@@ -104,11 +110,13 @@ def test_a_domain_type_without_an_emulator_inherits_the_common_emulator():
     assert guest.domain_for("hvf") == beside
 
 
-def test_the_host_cpu_query_for_libvirt_contains_the_cpu_xml_of_the_host():
+def test_the_host_cpu_query_contains_the_host_cpu_xml():
+    """When the agent asks libvirt for all features of the host's CPU, it sends the CPU's XML unchanged."""
     assert ET.canonicalize(host_question(root("s390x"))) in ET.canonicalize(document("capabilities", "s390x"))
 
 
-def test_the_cpu_model_query_for_libvirt_contains_the_vendor_of_the_host():
+def test_the_cpu_model_query_contains_the_host_vendor():
+    """When the agent asks libvirt for the features of a CPU model, its query contains the vendor of the host's CPU."""
     question = ET.fromstring(model_question(root("x86_64_two_sockets"), "EPYC"))
     assert [child.tag for child in question] == ["arch", "model", "vendor", "topology", "maxphysaddr"]
     assert (question.findtext("arch"), question.findtext("model"), question.findtext("vendor")) == (
@@ -118,14 +126,16 @@ def test_the_cpu_model_query_for_libvirt_contains_the_vendor_of_the_host():
     )
 
 
-def test_building_the_cpu_model_query_does_not_modify_the_capabilities():
+def test_the_cpu_model_query_changes_no_capabilities():
+    """The agent builds its query about a CPU model without a change to the capabilities XML that libvirt gave."""
     whole = root("x86_64_two_sockets")
     before = ET.tostring(whole)
     model_question(whole, "EPYC")
     assert ET.tostring(whole) == before
 
 
-def test_disabled_features_in_the_expanded_cpu_from_libvirt_are_left_out():
+def test_disabled_features_of_a_cpu_model_are_left_out():
+    """If libvirt's list of all features of a CPU shows one with policy disable, the agent leaves this feature out."""
     answer = expanded_cpu()
     features = expanded_features(answer)
     assert len(features) == answer.count("<feature policy='require'")
@@ -144,7 +154,8 @@ def test_disabled_features_in_the_expanded_cpu_from_libvirt_are_left_out():
         ("mode='passthrough'", "", "<maxphysaddr> has no attribute mode"),
     ],
 )
-def test_the_host_cpu_error_names_the_invalid_element(old, new, named):
+def test_a_host_cpu_error_contains_the_invalid_element(old, new, named):
+    """If the host's CPU in libvirt's capabilities XML is invalid, the error shows the invalid element or value."""
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         host_cpu(capabilities_document(TWO_SOCKETS.replace(old, new)))
@@ -159,7 +170,8 @@ def test_the_host_cpu_error_names_the_invalid_element(old, new, named):
         ("<domain type='qemu'/>", "<domain/>", "<domain> has no attribute type"),
     ],
 )
-def test_the_error_about_guest_capabilities_names_the_invalid_xml_element(old, new, named):
+def test_a_guest_error_contains_the_invalid_element(old, new, named):
+    """If a guest in libvirt's capabilities XML lacks an element or attribute, the error shows which one."""
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         guests(capabilities_document(TWO_SOCKETS.replace(old, new)))
@@ -175,17 +187,20 @@ def everything(xml):
 
 
 @given(damaged(documents("capabilities").values()))
-def test_damaged_capabilities_xml_raises_only_the_source_inconsistent_error(xml):
+def test_damaged_capabilities_xml_is_read_or_rejected(xml):
+    """For any damaged capabilities XML of libvirt, the agent reads it or raises a `SourceInconsistent` error."""
     for part in (everything, lambda xml: guests(capabilities_document(xml))):
         assert (refusal(part, xml) or "capabilities").startswith("capabilities")
 
 
 @given(damaged([expanded_cpu()]) | st.text(st.characters(exclude_categories=())))
-def test_damaged_cpu_xml_is_either_parsed_or_rejected_as_inconsistent(xml):
+def test_damaged_cpu_xml_is_read_or_rejected(xml):
+    """For any damaged CPU XML of libvirt, the agent reads it or raises a `SourceInconsistent` error."""
     assert (refusal(expanded_features, xml) or "answer").startswith("answer")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_text_that_is_not_xml_is_rejected_with_the_error_source_inconsistent(text):
+def test_capabilities_that_are_not_xml_are_rejected(text):
+    """If libvirt's capabilities are not XML, the agent raises a `SourceInconsistent` error."""
     with pytest.raises(SourceInconsistent):
         capabilities_document(text)
