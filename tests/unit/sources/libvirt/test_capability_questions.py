@@ -16,7 +16,8 @@ def machines(name, **choice):
     return [(question.arch, question.machine, question.names) for question in asked(name, **choice)]
 
 
-def test_libvirt_is_queried_once_for_a_machine_type_and_its_aliases():
+def test_a_machine_type_and_its_aliases_are_queried_once():
+    """The agent asks libvirt only once about a machine type such as q35 and its aliases."""
     assert asked("x86_64_two_sockets") == (
         MachineQuestion(
             emulator="/usr/libexec/qemu-kvm-real",
@@ -29,14 +30,16 @@ def test_libvirt_is_queried_once_for_a_machine_type_and_its_aliases():
     )
 
 
-def test_the_configured_virt_type_determines_the_queried_machine_types():
+def test_the_queried_machine_types_depend_on_virt_type():
+    """The agent asks libvirt about the machine types of the domain type in nova's option virt_type."""
     assert machines("x86_64_two_sockets", virt_type="qemu") == [
         ("x86_64", "pc", ("pc", "pc-i440fx-rhel7.6.0")),
         ("x86_64", "q35", ("pc-q35-rhel9.2.0", "q35")),
     ]
 
 
-def test_a_configured_machine_type_is_queried_instead_of_the_default():
+def test_a_configured_machine_type_replaces_the_default():
+    """If nova's configuration contains a machine type, the agent asks libvirt about it and not about the default."""
     configured = (("x86_64", "pc-q35-rhel9.2.0"), ("x86_64", "pc"))
     assert machines("x86_64_two_sockets", machine_types=configured) == [
         ("x86_64", "latest", ("latest", "pc-q35-rhel9.2.0", "q35"))
@@ -66,7 +69,8 @@ def test_a_configured_machine_type_is_queried_instead_of_the_default():
         ("xen", [("x86_64", "pc", ("pc",))]),
     ],
 )
-def test_the_default_machine_types_of_each_architecture_are_queried(name, expected):
+def test_default_machine_types_of_architectures_are_queried(name, expected):
+    """Without a configured machine type, the agent asks libvirt about the default ones of each guest architecture."""
     assert machines(name) == expected
 
 
@@ -86,5 +90,6 @@ def test_the_default_machine_types_of_each_architecture_are_queried(name, expect
         ("x86_64", {"cpu_mode": "none", "virt_type": "qemu"}, ("qemu64",)),
     ],
 )
-def test_the_cpu_models_to_query_depend_on_cpu_mode_and_architecture(arch, choice, models):
+def test_the_queried_cpu_models_depend_on_cpu_mode(arch, choice, models):
+    """With cpu_mode custom, the agent asks libvirt about nova's cpu_models. With host-model it asks about no model."""
     assert models_to_ask(arch, GuestChoice(**choice)) == models

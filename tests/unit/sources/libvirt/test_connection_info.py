@@ -31,6 +31,9 @@ def nature(missing=()):
     ],
     ids=["for ever", "a CPU came online", "a CPU went", "refused a while ago", "refused long ago"],
 )
-def test_cached_host_facts_expire_if_a_cpu_goes_online_or_offline(missing, online, later_s, holds):
-    """Facts that libvirt refused are asked for again after a while."""
+def test_cached_host_facts_expire_if_a_cpu_changes(missing, online, later_s, holds):
+    """If a CPU of the host goes online or offline, the agent asks libvirt again.
+
+    It also retries facts that were refused.
+    """
     assert nature(missing).still_holds(online, 1000.0 + later_s) == holds

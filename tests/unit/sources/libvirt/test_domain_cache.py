@@ -34,19 +34,22 @@ def in_turns(cache, count=TURNS):
     return [read(cache) for _ in range(count)]
 
 
-def test_every_domain_is_read_in_each_audit_if_libvirt_events_may_be_lost():
+def test_all_domains_are_read_without_reliable_events():
+    """If libvirt's events may be lost, the agent reads every domain in each audit."""
     cache = DomainCache()
     assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
 
 
-def test_each_domain_is_read_once_in_ten_audits_if_libvirt_events_are_reliable():
+def test_domains_are_read_in_turns_with_reliable_events():
+    """If libvirt's events arrive reliably, the agent reads each domain only once in ten audits, a part at a time."""
     turns = in_turns(warm_cache())
     assert set().union(*turns) == set(UUIDS)
     assert sum(map(len, turns)) == len(UUIDS)
     assert max(map(len, turns)) < 60
 
 
-def test_a_libvirt_event_about_a_domain_causes_one_extra_read_of_this_domain():
+def test_an_event_causes_one_extra_read_of_its_domain():
+    """After a libvirt event about a domain, the agent reads the domain once more, in the next audit."""
     cache = warm_cache()
     [*turns] = in_turns(cache)
     not_its_turn = next(iter(turns[5]))
@@ -55,13 +58,15 @@ def test_a_libvirt_event_about_a_domain_causes_one_extra_read_of_this_domain():
     assert not_its_turn not in read(cache)
 
 
-def test_a_domain_whose_state_has_changed_is_read_again():
+def test_a_domain_with_a_new_state_is_read_again():
+    """If a domain's state changes, for example to shut off, the agent reads the domain again in the next audit."""
     cache = warm_cache()
     stopped = {one: DomainState.SHUTOFF for one in UUIDS[:3]}
     assert set(UUIDS[:3]) <= read(cache, RUNNING | stopped)
 
 
-def test_a_new_domain_is_read_and_a_vanished_domain_leaves_the_cache():
+def test_new_domains_are_read_and_vanished_ones_forgotten():
+    """The agent reads a new libvirt domain at once and removes a vanished domain from its cache."""
     cache = DomainCache()
     cache.trust()
     read(cache, {UUIDS[0]: DomainState.RUNNING, UUIDS[1]: DomainState.RUNNING})
@@ -69,7 +74,8 @@ def test_a_new_domain_is_read_and_a_vanished_domain_leaves_the_cache():
     assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
 
 
-def test_each_domain_is_reread_once_after_libvirt_events_may_have_been_lost():
+def test_a_possible_loss_of_events_causes_one_full_read():
+    """If libvirt's events may have been lost, the agent reads all domains once, and then a part in each audit."""
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)
@@ -77,14 +83,15 @@ def test_each_domain_is_reread_once_after_libvirt_events_may_have_been_lost():
         assert len(read(cache)) < 60
 
 
-def test_all_domains_are_read_in_each_audit_after_libvirt_events_were_lost():
+def test_lost_events_cause_a_full_read_in_each_audit():
+    """Once the agent cannot rely on libvirt's events any more, it reads all domains in each audit."""
     cache = warm_cache()
     cache.distrust()
     assert [len(read(cache)) for _ in range(2)] == [200, 200]
 
 
-def test_a_domain_with_unparsable_xml_is_cached_like_any_other_domain():
-    """The cache returns all domains sorted by uuid."""
+def test_a_domain_with_unreadable_xml_is_cached_too():
+    """The agent also caches a libvirt domain with XML that it cannot read, so the domain is not forgotten."""
     cache = DomainCache()
     odd = OddDomain(uuid=UUIDS[0], name="x", reason="no <vcpu>")
     states = {UUIDS[1]: DomainState.RUNNING, UUIDS[0]: DomainState.RUNNING}
@@ -93,7 +100,8 @@ def test_a_domain_with_unparsable_xml_is_cached_like_any_other_domain():
 
 
 @given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
-def test_a_domain_is_read_in_the_next_audit_after_a_libvirt_event_about_it(named, turns_before):
+def test_any_domain_with_an_event_is_read_in_the_next_audit(named, turns_before):
+    """After libvirt events about any domains, the agent reads all these domains in the next audit."""
     cache = warm_cache()
     in_turns(cache, turns_before)
     for one in named:
