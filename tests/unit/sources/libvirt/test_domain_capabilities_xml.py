@@ -14,6 +14,7 @@ SNP = document("domain_capabilities", "x86_64_q35_sev_snp")
 
 
 def test_every_field_of_the_domain_capabilities_is_read():
+    """The agent reads disk buses, video and TPM models, SEV limits and more from libvirt's domain capabilities XML."""
     assert parse_domain_capabilities(SNP, ("q35",)) == DomainCapabilities(
         arch="x86_64",
         domain_type="kvm",
@@ -39,7 +40,8 @@ def test_every_field_of_the_domain_capabilities_is_read():
         ("<enum name='secure'>", "<enum name='readonly'>", "loader_secure", frozenset()),
     ],
 )
-def test_unsupported_or_unlisted_domain_capabilities_are_read_as_absent(old, new, name, value):
+def test_unsupported_capabilities_count_as_absent(old, new, name, value):
+    """If libvirt shows a feature as not supported or lists no values, the agent does not count it as available."""
     assert old in SNP
     assert getattr(parse_domain_capabilities(SNP.replace(old, new), ()), name) == value
 
@@ -48,19 +50,21 @@ def test_unsupported_or_unlisted_domain_capabilities_are_read_as_absent(old, new
     ("tdx", "told"),
     [("<tdx supported='yes'/>", True), ("<tdx supported='no'/>", False), ("<tdx/>", False), ("", False)],
 )
-def test_tdx_is_read_from_the_tdx_feature_element(tdx, told):
+def test_tdx_is_read_from_the_element_tdx(tdx, told):
+    """A host supports Intel TDX only if libvirt's domain capabilities contain <tdx supported='yes'/>."""
     assert "<tdx" not in SNP
     assert parse_domain_capabilities(SNP.replace("<features>", f"<features>{tdx}"), ()).tdx is told
 
 
-def test_tdx_counts_as_supported_only_if_libvirt_lists_it_as_a_feature():
-    """nova reads only <tdx>; libvirt also lists the type among the launch security types that it can write."""
+def test_tdx_as_a_launch_security_type_is_not_enough():
+    """Like nova, the agent reads only the element <tdx>, and not tdx in libvirt's list of launch security types."""
     listed = SNP.replace("<value>sev-snp</value>", "<value>sev-snp</value><value>tdx</value>")
     assert listed != SNP
     assert parse_domain_capabilities(listed, ()).tdx is False
 
 
-def test_the_recorded_domain_capabilities_of_machine_type_pc_are_parsed():
+def test_domain_capabilities_of_machine_type_pc_are_read():
+    """For machine type pc, the agent reads disk buses, video models and TPM models from the XML of a real libvirt."""
     found = parse_domain_capabilities(document("domain_capabilities", "x86_64_pc_qemu_7_2"), ("pc",))
     assert found.machines == ("pc", "pc-i440fx-7.2")
     assert found.buses == {"ide", "fdc", "scsi", "virtio", "usb", "sata"}
@@ -70,7 +74,8 @@ def test_the_recorded_domain_capabilities_of_machine_type_pc_are_parsed():
     assert (found.sev, found.launch_security) == (None, frozenset())
 
 
-def test_the_disk_buses_of_machine_types_pc_and_q35_differ_only_in_ide():
+def test_machine_types_pc_and_q35_differ_only_in_bus_ide():
+    """In the XML of a real libvirt, machine type q35 has the same disk buses as machine type pc, except IDE."""
     pc, q35 = (
         parse_domain_capabilities(document("domain_capabilities", f"x86_64_{name}_qemu_7_2"), ()).buses
         for name in ("pc", "q35")
@@ -86,7 +91,7 @@ def test_the_disk_buses_of_machine_types_pc_and_q35_differ_only_in_ide():
         ("xen_pv", "x86_64", "xen", {"xen"}, set()),
     ],
 )
-def test_domain_capabilities_of_non_x86_machines_and_of_xen_are_parsed(name, arch, domain_type, buses, security):
+def test_domain_capabilities_of_arm_s390x_and_xen_are_read(name, arch, domain_type, buses, security):
     found = parse_domain_capabilities(document("domain_capabilities", name), ())
     assert (found.arch, found.domain_type, found.buses, found.launch_security) == (arch, domain_type, buses, security)
 
@@ -101,7 +106,8 @@ def test_domain_capabilities_of_non_x86_machines_and_of_xen_are_parsed(name, arc
         ("<maxESGuests>99</maxESGuests>", "<maxESGuests>-1</maxESGuests>", "pc-q35-9.1: <sev>: maxESGuests: '-1'"),
     ],
 )
-def test_the_parse_error_names_the_invalid_element(old, new, named):
+def test_a_parse_error_contains_the_invalid_element(old, new, named):
+    """If libvirt's domain capabilities XML lacks an element or has an invalid value, the error contains its name."""
     assert old in SNP
     with pytest.raises(SourceInconsistent) as raised:
         parse_domain_capabilities(SNP.replace(old, new), ())
@@ -109,11 +115,13 @@ def test_the_parse_error_names_the_invalid_element(old, new, named):
 
 
 @given(damaged(documents("domain_capabilities").values()))
-def test_damaged_capabilities_xml_raises_only_the_source_inconsistent_error(xml):
+def test_damaged_domain_capabilities_are_read_or_rejected(xml):
+    """For any damaged domain capabilities XML of libvirt, the agent reads it or raises a `SourceInconsistent` error."""
     assert (refusal(parse_domain_capabilities, xml, ("asked",)) or "domain cap").startswith("domain cap")
 
 
 @given(st.text(st.characters(exclude_categories=())))
-def test_domain_capabilities_that_are_not_xml_are_rejected_as_inconsistent(text):
+def test_domain_capabilities_that_are_not_xml_are_rejected(text):
+    """If libvirt's domain capabilities are not XML, the agent raises a `SourceInconsistent` error."""
     with pytest.raises(SourceInconsistent):
         parse_domain_capabilities(text, ())
