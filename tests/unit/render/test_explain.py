@@ -191,7 +191,7 @@ def document(found):
     return document_with_text(found, text_of(found))
 
 
-def test_explain_vcpu_after_an_evacuation():
+def test_explain_shows_vcpu_left_after_an_evacuation():
     """After an evacuation, `stocktake explain VCPU` shows that Placement still counts 8 VCPU of the moved instance."""
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
@@ -215,7 +215,7 @@ def test_explain_prints_at_most_one_uuid_per_line(detail, width):
         assert [line for line in shown(explanation_blocks(found, detail), width) if len(UUID.findall(line)) > 1] == []
 
 
-def test_explain_an_evacuated_instance():
+def test_explain_describes_an_evacuated_instance():
     """For an evacuated instance, `stocktake explain` shows its stale allocation and its migration to the new host."""
     assert text_of(explain_consumer(STORY_1, MOVED)) == STORY_1_CONSUMER
 
@@ -273,7 +273,7 @@ def test_explain_says_what_a_negative_free_amount_means():
 
 
 def test_explain_lists_the_parts_of_the_reserved_amount():
-    """`stocktake explain DISK_GB` shows the parts that add up to `reserved`, and any cut down to the total."""
+    """`stocktake explain DISK_GB` shows the parts of `reserved`, and how much of their sum exceeds the total."""
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
     made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (because reserved cannot exceed the total)"
@@ -311,8 +311,8 @@ def test_explain_shows_unknown_free_amounts_without_placement():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_explain_shows_an_unknown_total_of_nova():
-    """If libvirt was not read and no consumer is known, `stocktake explain` shows nova's total as unknown."""
+def test_explain_shows_the_promised_amount_as_unknown():
+    """If libvirt was not read and no consumer is known, `stocktake explain` shows nova's promised amount as unknown."""
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -321,7 +321,7 @@ def test_explain_shows_an_unknown_total_of_nova():
 
 
 def test_explain_shows_a_minimum_if_lvm_was_not_read():
-    """If LVM was not read, `stocktake explain DISK_GB` shows "at least 20 GiB", as volumes may be missing."""
+    """If LVM was not read, `stocktake explain DISK_GB` shows the disk use of guests as "at least 20 GiB"."""
     sources = (source("placement"), source("state"), source("libvirt"), source("lvm", "vgs: timed out"))
     rows = (row(GUESTS[0], (20, 20, 20), resource_class="DISK_GB"),)
     said = text_of(explain_class(report(sources=sources, ledger=rows), "DISK_GB"))
@@ -604,8 +604,8 @@ def test_explain_accepts_a_consumer_uuid_without_hyphens():
     assert explain_consumer(STORY_1, bare).consumer == MOVED
 
 
-def test_an_unread_source_is_printed_only_once_in_its_error():
-    """If the error already begins with the source's name ("placement: refused"), the agent adds no second one."""
+def test_an_error_contains_the_unread_source_only_once():
+    """If the error already begins with the source's name ("placement: refused"), the agent does not repeat the name."""
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
     )
@@ -679,7 +679,7 @@ def test_explain_shows_over_capacity_for_its_possible_cause(causes, shown):
 
 
 def test_explain_shows_no_over_capacity_for_a_healthy_guest():
-    """If a host is over capacity, `stocktake explain` does not show this for an instance with a right allocation."""
+    """If a host is over capacity, `stocktake explain` does not show this for an instance with a correct allocation."""
     finding = over_capacity()
     claim = dataclasses.replace(finding.finding.evidence[0], consumer=Consumer(key=GUESTS[0], uuid=GUESTS[0], kind="i"))
     crowded = dataclasses.replace(finding, finding=dataclasses.replace(finding.finding, evidence=(claim,)))

@@ -71,8 +71,8 @@ def test_heal_declines_if_the_guest_differs_from_the_flavor():
     assert "the guest in libvirt does not have the flavor's number of VCPU" in declined(again)
 
 
-def test_heal_declines_if_nova_compute_offers_other_pcpus():
-    """Beside a nova-compute that disagrees with the agent on dedicated CPUs, `stocktake heal` changes no allocation."""
+def test_heal_declines_if_nova_compute_disagrees_on_cpus():
+    """If nova-compute and a role companion agent disagree on dedicated CPUs, `stocktake heal` changes no allocation."""
     made = scene({**RIGHT, "VCPU": 3}, role=Role.COMPANION)
     root = facts.root(*(facts.inventory(name, 100) for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")))
     view = dataclasses.replace(made.snapshot.placement.value, providers=(root,))

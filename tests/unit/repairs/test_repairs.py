@@ -75,13 +75,16 @@ def test_the_daemon_can_do_all_default_repairs(tmp_path):
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
 def test_heal_waits_for_three_updates_of_nova_compute(tmp_path, interval, seconds):
-    """Before a repair, heal waits three times update_resources_interval. At -1 nova-compute never updates: no wait."""
+    """Before a repair, heal waits for three times nova's update_resources_interval.
+
+    With -1, nova-compute never updates, and heal does not wait.
+    """
     loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
     assert heal_settings(loaded).nova_audits_s == seconds
 
 
-def test_heal_removes_a_leak_with_its_generation():
-    """Heal sends the consumer generation that it read, so it removes no allocation that changed since."""
+def test_heal_sends_the_generation_of_a_leaked_allocation():
+    """Heal sends the consumer generation it read, so Placement rejects the removal if the consumer has changed."""
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())
@@ -98,10 +101,7 @@ def test_heal_keeps_a_leaked_allocation_of_another_host():
 
 
 def test_heal_keeps_the_allocation_of_a_hidden_instance():
-    """During a move between cells, nova hides a copy of the instance.
-
-    Heal keeps its allocation, even if it is deleted.
-    """
+    """Heal keeps the allocation of a deleted instance if nova hides it, as in a move to another cell."""
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()

@@ -117,7 +117,7 @@ def test_a_reshape_uses_existing_child_providers():
     assert offered(action)[half.name] == ({"VGPU": 2}, {"VGPU": 9})
 
 
-def test_s156_a_reshape_removes_a_gpu_without_vgpus():
+def test_s156_a_reshape_deletes_an_unused_gpu_provider():
     """A reshape deletes the provider of a GPU that offers no VGPU, if it has no allocations and no child providers."""
     gone = child("pci_0000_08_00_0", inventory("VGPU", 4))
     below = dataclasses.replace(child("x"), parent_uuid=gone.uuid)
@@ -193,7 +193,7 @@ def test_a_reshape_exceeds_no_capacity_of_a_card():
 
 
 def test_a_reshape_is_declined_if_the_vgpus_have_moved():
-    """If a consumer's VGPU are on the cards' providers by now, heal declines the reshape."""
+    """If a consumer's VGPU allocation is already on the providers of the cards, heal declines the reshape."""
     scene = gpu_scene()
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))

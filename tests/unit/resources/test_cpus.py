@@ -26,7 +26,7 @@ SETS = {
 
 
 @pytest.mark.parametrize(("facts", "options", "shared", "dedicated"), SETS.values(), ids=SETS.keys())
-def test_nova_options_choose_shared_and_dedicated_cpus(facts, options, shared, dedicated):
+def test_nova_options_define_shared_and_dedicated_cpus(facts, options, shared, dedicated):
     """The CPU sets in nova's configuration say which CPUs are shared and which are dedicated, as in nova-compute."""
     chosen = settings(**options)
     assert cpus.shared_cpus(facts, chosen) == shared
@@ -64,8 +64,8 @@ OBSTACLES = {
 
 
 @pytest.mark.parametrize(("facts", "options", "option", "missing"), OBSTACLES.values(), ids=OBSTACLES.keys())
-def test_an_error_contains_the_unusable_cpu_and_its_option(facts, options, option, missing):
-    """If an option contains a CPU that is offline or does not exist, the error contains the option and the CPU."""
+def test_an_error_shows_the_unusable_cpu_and_its_option(facts, options, option, missing):
+    """If a CPU set of nova contains a CPU that is offline or absent, the error shows the option and the CPU."""
     assert cpus.obstacle(facts, settings(**options)) == f"{option} names CPUs that are {missing}"
 
 

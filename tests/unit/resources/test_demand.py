@@ -43,7 +43,7 @@ CPUS = {
 
 @pytest.mark.parametrize(("specs", "expected"), CPUS.values(), ids=CPUS.keys())
 def test_extra_specs_choose_between_vcpu_and_pcpu(specs, expected):
-    """By a flavor's extra specs, the agent computes the same VCPU and PCPU as nova's scheduler."""
+    """From a flavor's extra specs, the agent computes the same VCPU and PCPU as nova's scheduler."""
     assert cpus_of(*specs) == expected
 
 

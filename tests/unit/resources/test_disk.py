@@ -175,7 +175,7 @@ UNREAD_CACHE = {
 
 @pytest.mark.parametrize("unread", UNREAD_CACHE.values(), ids=UNREAD_CACHE.keys())
 def test_reserved_disk_stays_if_the_cache_size_is_unknown(unread):
-    """If the agent cannot measure the cached images, it keeps the `reserved` value of DISK_GB in Placement."""
+    """With reserve_image_cache, the agent keeps `reserved` of DISK_GB if it cannot measure the cached images."""
     recorded = view(provider=root(inventory("DISK_GB", 200, reserved=40)))
     world = snapshot(files=filesystem(200), placement=recorded)
     assert reserves(decided(unread(world), CACHED))["DISK_GB"] == 40
@@ -239,7 +239,7 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
 
 
 def test_each_use_of_a_volume_group_is_listed():
-    """The agent counts the volumes of guests, of Cinder, of deleted instances and of strangers separately."""
+    """The agent counts volumes of guests, of Cinder, of deleted instances and of unknown origin separately."""
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),
@@ -278,7 +278,7 @@ def test_volumes_outside_the_guest_storage_are_not_counted(chosen, name):
 
 
 def test_a_root_disk_on_a_cinder_volume_uses_no_disk_gb():
-    """If an instance boots from a volume, nova promises no DISK_GB for its root disk."""
+    """If an instance boots from a Cinder volume, its root disk needs no DISK_GB by nova's database."""
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)
@@ -341,7 +341,7 @@ def unread(world):
     ids=["not read", "no source at all", "not asked for", "read", "the operator's own reserve alone is more"],
 )
 def test_reserved_disk_is_kept_without_the_image_folder(world, chosen, reserved):
-    """If the folder of cached images cannot be read, the agent does not publish a smaller `reserved` for DISK_GB."""
+    """With reserve_image_cache, the agent does not reduce `reserved` of DISK_GB if cached images cannot be read."""
     assert disk_of(world, chosen)[0].reserved == reserved
 
 

@@ -67,8 +67,8 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_memory_mb_follows_host_memory_and_nova_options(world, options, expected):
-    """MEMORY_MB is the host's memory, or nova's file_backed_memory. Its reserve and ratio are nova's options."""
+def test_memory_mb_is_the_memory_of_the_host(world, options, expected):
+    """The total of MEMORY_MB is the host's memory, or file_backed_memory if nova's configuration contains it."""
     assert Memory().inventory(world, settings(**options)) == expected
 
 

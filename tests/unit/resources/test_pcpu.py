@@ -83,8 +83,8 @@ def test_the_cpus_of_pinned_guests_count_as_pcpu():
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i2"), "PCPU", 2)
 
 
-def test_promised_pcpu_needs_cpu_policy_dedicated():
-    """By nova's database, an instance needs PCPU only if its flavor has hw:cpu_policy=dedicated."""
+def test_a_flavor_with_cpu_policy_dedicated_needs_pcpu():
+    """An instance with hw:cpu_policy=dedicated in its flavor needs PCPU if cpu_dedicated_set is configured."""
     pinned = dataclasses.replace(FLAVOR_B, extra_specs=(("hw:cpu_policy", "dedicated"),))
     world = state(instance("i1", flavor=pinned), instance("i2", flavor=FLAVOR_B))
     taken = occupied(world, NODE, frozenset()).occupancies

@@ -106,8 +106,8 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
-def test_pmem_classes_stay_if_a_namespace_is_not_found(world, why):
-    """If ndctl fails or lists no single namespace of a configured name, the agent keeps Placement's inventories."""
+def test_pmem_classes_stay_if_namespaces_are_unclear(world, why):
+    """If ndctl fails, or lists no or several namespaces of a configured name, Placement's inventories stay."""
     decision = decided(world, LABELS)
     frozen = {f.name: f.why for f in wanted_root(decision).frozen}
     assert frozen == {BIG: why, SMALL: why}

@@ -128,7 +128,7 @@ ROWS = {
 
 @pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS.keys())
 def test_a_lost_or_replaced_file_system_is_noticed(world, expected):
-    """If the guest disks' file system seems unmounted or replaced, the agent remembers no new file system."""
+    """By UUID, device, size and missing disks, the agent notices a lost or replaced file system of the guest disks."""
     assert (store_doubt(world, settings()) is not None) is expected
     if expected:
         assert to_remember(world, settings()) is None

@@ -83,8 +83,8 @@ INVENTORY = {
 
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
-def test_vcpu_follows_the_shared_cpus_and_nova_options(world, options, expected):
-    """The total of VCPU is the number of shared CPUs that are online. Reserve and ratio come from nova's options."""
+def test_vcpu_is_the_number_of_shared_cpus(world, options, expected):
+    """The total of VCPU is the number of shared CPUs that are online. A configured ratio replaces Placement's ratio."""
     assert Vcpu().inventory(world, settings(**options)) == expected
 
 

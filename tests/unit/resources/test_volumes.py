@@ -112,7 +112,7 @@ def test_a_volume_with_another_name_is_unknown_to_nova(name: str) -> None:
     ],
 )
 def test_a_volume_that_a_domain_uses_belongs_to_the_domain(group: str, name: str, path: str) -> None:
-    """If a libvirt domain uses an LVM volume with a free name, the volume belongs to the domain."""
+    """If a libvirt domain uses an LVM volume with a name unknown to nova, the volume belongs to the domain."""
     world = snapshot(volume(name, group=group))
     guests = replace(GUESTS, domains=(domain(HERE, None), domain(GUEST, "/srv/x.img", path)))
     (row,) = owners(world, guests)
@@ -285,7 +285,7 @@ def test_a_stray_internal_volume_is_unknown_to_nova() -> None:
 
 
 def test_the_parent_of_a_volume_is_in_its_own_group() -> None:
-    """If a volume group has no volume with a parent's name, a volume of this name in another group is not taken."""
+    """The agent searches the parent of an internal LVM volume only in the same volume group."""
     rows = owners(snapshot(volume("lv"), volume("leg", group="vg1", parent="lv", hidden=True)), GUESTS)
     assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
 

@@ -32,8 +32,8 @@ def nature(missing=()):
     ids=["for ever", "a CPU came online", "a CPU went", "refused a while ago", "refused long ago"],
 )
 def test_cached_host_facts_expire_if_a_cpu_changes(missing, online, later_s, holds):
-    """If a CPU of the host goes online or offline, the agent asks libvirt again.
+    """The agent reads cached host facts again if a CPU goes online or offline.
 
-    It also retries facts that were refused.
+    Facts that libvirt refused are read again after a while.
     """
     assert nature(missing).still_holds(online, 1000.0 + later_s) == holds

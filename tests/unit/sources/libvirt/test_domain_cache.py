@@ -35,7 +35,7 @@ def in_turns(cache, count=TURNS):
 
 
 def test_all_domains_are_read_without_reliable_events():
-    """If libvirt's events may be lost, the agent reads every domain in each audit."""
+    """As long as libvirt's events are not reliable, the agent reads every domain in each audit."""
     cache = DomainCache()
     assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
 
@@ -75,7 +75,7 @@ def test_new_domains_are_read_and_vanished_ones_forgotten():
 
 
 def test_a_possible_loss_of_events_causes_one_full_read():
-    """If libvirt's events may have been lost, the agent reads all domains once, and then a part in each audit."""
+    """After a gap in libvirt's events, the agent reads all domains once, and then only a part in each audit."""
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)
