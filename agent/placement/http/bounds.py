@@ -49,7 +49,7 @@ OWN = Bound(
     subject="one host's tree or one consumer",
     most_bytes=16 * MIB,
     most_memory_bytes=40 * MIB,
-    remedy=f"{_FOREIGN} Placement at this URL; if Placement itself answers, this provider may have too many allocations",
+    remedy=f"{_FOREIGN} Placement at this URL; if Placement itself answers, a provider may have too many allocations",
 )
 #: The limit for Keystone's answer to a token request. The answer has a token and the service catalog. The catalog takes
 #: 250 bytes for each endpoint.

@@ -63,7 +63,7 @@ _NO_RESHAPER = (
 )
 
 AUTH_URL = (
-    "set [placement] auth_url to Keystone's own URL; if another option has the redirected URL, correct that option"
+    "put Keystone's own URL into [placement] auth_url; if another option has the redirected URL, correct that option"
 )
 PATH = "check the path of [placement] endpoint_override or of the catalog's URL"
 ENDPOINT = (
