@@ -213,8 +213,8 @@ def judged(written: WrittenProvider | None, root: Provider | None, wanted: Desir
     """Return ``written`` with the number of strikes: audits in a row that found the agent's inventory overwritten.
 
     A change by another writer is a strike only if it contradicts what the agent wants now. A ratio that an operator
-    sets through the API is kept and is not a strike. Once the count is MAX_STRIKES, only a restart or SIGHUP resets the
-    count. An audit without a new change does not reset it, because the other writer may write again later.
+    sets through the API is kept and is not a strike. An audit without such a change resets the count to 0. But once the
+    count has reached MAX_STRIKES, only a restart or SIGHUP resets the count: the other writer may write again later.
     """
     if written is None or written.strikes >= MAX_STRIKES:
         return written

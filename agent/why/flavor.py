@@ -92,7 +92,7 @@ def _unchecked(specs: Mapping[str, str]) -> Iterator[str]:
     if traits := _with_suffix(_TRAIT, specs):
         yield f"{_listed(traits)}: not checked, because a suffix after 'trait' means a separate request group{_ASK}"
     if keys := [key for key in _OF_NOVA if key in specs]:
-        yield f"{_listed(keys)}: not checked, although nova derives further demands from such specs{_ASK}"
+        yield f"{_listed(keys)}: not checked, although nova requests further resources or traits for them{_ASK}"
 
 
 def _with_suffix(pattern: re.Pattern[str], specs: Mapping[str, str]) -> list[str]:

@@ -63,7 +63,9 @@ class Findings(ReportingCommand, ListCommand):
     )
 
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
-        """Return the findings that pass all filters, and the exit code: 0 none, 3 some, 2 something is unknown.
+        """Return the findings that pass all filters, and the exit code.
+
+        Exit codes: 0 no findings, 3 findings, 2 a source was not read or a finding is unknown.
 
         Raises UsageError on an unknown finding code, and on a consumer's name that several consumers have.
         """

@@ -103,7 +103,7 @@ class HostDetails:
     ``stranger_bytes``: the bytes of all these volumes and files, by kind of owner.
     ``stores_unread``: the storage sources that the audit could not read.
     ``rows_left_out``: how many rows of the report this program could not read.
-    ``codes``: the highest severity and the start of the findings with each code.
+    ``codes``: for each finding code, the highest severity of its findings, and when the oldest finding began.
     ``newest``: only the newest findings.
     ``largest``: only the consumers with the most VCPU.
     """

@@ -57,7 +57,7 @@ def shared_consumers(facts: FleetFacts) -> Section:
 
 
 def shared_of(facts: FleetFacts) -> list[Shared]:
-    """Return the consumers that have allocations on several hosts, the longest known consumer first.
+    """Return the consumers that have allocations on several hosts, sorted by when the finding was first seen.
 
     These details are in report files only. For a page made from the agents' messages, the result is [].
     """
@@ -134,8 +134,9 @@ def _only_counted(facts: FleetFacts) -> str:
         return "No host reports a consumer with allocations on several hosts."
     return (
         f"{total} on {hosts(len(affected))}: {some(affected, 20)}. If a consumer has allocations on several hosts, "
-        "each of these hosts reports the consumer. Repair only the hosts that stocktake explain names as wrong. "
-        "The agents' messages do not name the consumers. To see the names, make this page from report files: "
+        "each of these hosts reports the consumer. Not all of them need a repair: on each host, the command "
+        "'stocktake explain CONSUMER' says whether the host's allocation is wrong. The agents' messages do not contain "
+        "the consumers. To see them, make this page from report files: "
         "stocktake report --html FILE --fleet DIR."
     )
 
