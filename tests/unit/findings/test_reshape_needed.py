@@ -34,7 +34,8 @@ def test_s106_vgpus_on_the_root_provider_are_reported():
     assert "MEM_ENCRYPTION_CONTEXT" not in found.remedy
 
 
-def test_s107_a_memory_encryption_context_on_the_root_provider_is_reported():
+def test_s107_memory_encryption_on_the_root_is_reported():
+    """If the root provider has the class MEM_ENCRYPTION_CONTEXT, the agent reports that a reshape is needed."""
     held = standing(
         held=(on(ROOT_UUID, "c", "MEM_ENCRYPTION_CONTEXT", 1),), inventories=(inventory("MEM_ENCRYPTION_CONTEXT", 16),)
     )
@@ -71,6 +72,7 @@ def test_vgpus_that_need_not_move_are_not_reported(world, chosen):
     assert findings(world, "reshape-needed", chosen) == ()
 
 
-def test_vgpus_that_need_a_reshape_are_not_reported_as_over_capacity():
+def test_vgpus_that_need_a_reshape_are_not_over_capacity():
+    """The root provider has VGPU that a reshape must move; the agent does not report them as over-capacity."""
     decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
     assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

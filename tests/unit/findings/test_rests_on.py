@@ -54,7 +54,8 @@ def test_a_finding_needs_all_sources_of_its_rule():
     assert {f.rests_on for f in found if f.id in pinned} == {frozenset({STATE, LIBVIRT})}
 
 
-def test_a_finding_about_changed_disk_storage_depends_on_file_system_data():
+def test_the_finding_store_changed_needs_file_system_data():
+    """The finding store-changed depends on data of Placement, libvirt and the file system only."""
     found = [f for make in PLANTED["store-changed"] for f in make().decision(Role.OWNER).findings]
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 

@@ -62,7 +62,8 @@ def test_the_agent_remembers_which_unwanted_traits_it_removed():
 
 
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_an_agent_that_may_not_remove_an_unwanted_trait_reports_it(role):
+def test_an_unwanted_trait_is_reported_if_it_must_stay(role):
+    """An agent whose role may not change traits reports an unwanted trait on the provider."""
     (found,) = found_in(world(some_unwanted()), role)
     assert found.actual == "the trait is on the provider"
 
@@ -75,7 +76,8 @@ def test_a_trait_that_the_agent_removes_is_not_reported():
 
 
 @pytest.mark.parametrize("trait", ["CUSTOM_GOLD", "OWNER_NOVA", "HW_NIC_SRIOV"])
-def test_a_trait_that_the_agent_does_not_manage_is_never_reported(trait):
+def test_traits_outside_the_agents_control_are_not_reported(trait):
+    """In every role, the agent reports no trait that it does not manage."""
     for role in Role:
         assert found_in(world(trait), role, cleared(trait)) == []
 

@@ -94,7 +94,8 @@ def test_a_new_request_id_does_not_make_a_new_finding():
     assert (first.id, evidence_digest(first)) == (second.id, evidence_digest(second))
 
 
-def test_two_refused_writes_to_the_same_provider_are_two_findings():
+def test_two_refused_writes_to_a_provider_are_two_findings():
+    """Placement refuses an inventory and a list of traits of one provider. The agent reports two findings."""
     found = told(refused(INVENTORIES), refused(PutTraits(provider_uuid=ROOT_UUID, traits=())))
     assert len({finding.id for finding in found}) == 2
 
