@@ -188,10 +188,10 @@ def test_s149_an_audit_reads_a_changed_provider_in_full(tmp_path, placement):
     assert report.outcome.value == "clean"
 
 
-def test_an_audit_corrects_an_old_inventory_after_a_restore(tmp_path, placement):
-    """Placement's database got an old total back, but the provider's generation is unchanged.
+def test_an_audit_corrects_an_inventory_restored_from_a_backup(tmp_path, placement):
+    """An old inventory is put into Placement's database and its generation stays the same.
 
-    An audit still notices it.
+    A later audit corrects it.
     """
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:

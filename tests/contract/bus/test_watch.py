@@ -118,7 +118,7 @@ def test_watch_first_shows_every_host_with_a_problem(shown):
     assert all(len(line) <= 80 for line in lines)
 
 
-def test_the_key_a_in_watch_also_shows_clean_hosts(shown):
+def test_watch_shows_clean_hosts_after_a_key_press(shown):
     """`stocktake watch` first lists only hosts with a problem. After the operator presses "a", it lists all hosts."""
     shown.send(b"a")
     shown.shows("CLEAN", f"of {HOSTS + 1}")

@@ -202,8 +202,8 @@ def test_an_audit_that_ended_early_makes_findings_unknown():
     assert seen.unknown_because == ("libvirt", "placement", "state")
 
 
-def test_an_allocation_finding_needs_another_allocation_read():
-    """While a finding about allocations is reported, the agent reads them again, to see when it is repaired."""
+def test_a_finding_about_allocations_causes_allocation_reads():
+    """As long as a finding about allocations exists, each audit reads the allocations again."""
     of_no_consumer = dataclasses.replace(RECORDED, code="over-capacity", consumer_uuid=None)
     told = look(History(), of_no_consumer)
     assert (told.awaits_recorded, told.unconfirmed_recorded) == (True, ())

@@ -68,7 +68,8 @@ def test_s1_the_node_record_of_an_empty_host_has_zero_usage():
     assert (made.running_vms, made.current_workload) == (0, 0)
 
 
-def test_the_node_record_contains_the_usage_of_the_instances():
+def test_the_compute_node_record_contains_the_used_amounts():
+    """The record that the agent creates in nova's table compute_nodes has the sums of its instances' amounts."""
     made = created(None, instance("a", flavor=FLAVOR_A), instance("b", flavor=FLAVOR_B, task_state="resize_prep"))
     assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (3, 384, 6)
     assert (made.running_vms, made.current_workload) == (2, 1)

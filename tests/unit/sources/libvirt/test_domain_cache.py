@@ -100,8 +100,8 @@ def test_a_domain_with_unreadable_xml_is_cached_too():
 
 
 @given(st.lists(st.sampled_from(UUIDS)), st.integers(0, TURNS - 1))
-def test_any_domain_with_an_event_is_read_in_the_next_audit(named, turns_before):
-    """After libvirt events about any domains, the agent reads all these domains in the next audit."""
+def test_each_domain_with_an_event_is_read_in_the_next_audit(named, turns_before):
+    """The next audit reads every domain about which libvirt has sent an event."""
     cache = warm_cache()
     in_turns(cache, turns_before)
     for one in named:
