@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the table of finding codes in docs/findings.md: severity, sources, alerts and runbook of each code.
 
-    tools/make_findings_table.py
+    .venv/bin/python tools/make_findings_table.py
 
 The table comes from the rules in agent/findings and from the runbooks' last sections. A test compares the document with
 the table.
