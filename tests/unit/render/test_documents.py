@@ -88,8 +88,8 @@ TRAIT = [
 ]
 
 
-def test_json_documents_contain_every_stable_key():
-    """Other programs rely on certain keys of the JSON for audits and findings, so each key is always there."""
+def test_json_always_contains_the_stable_keys():
+    """The JSON of audits and findings always contains the keys that other programs rely on."""
     audit = audit_document(REPORT)
     assert set(AUDIT) < set(audit)
     assert audit["schema_version"] == 1
@@ -126,14 +126,14 @@ def test_json_shows_negative_and_unknown_free_capacity():
 
 
 def test_json_total_is_null_for_an_unwanted_inventory():
-    """If only Placement has an inventory, JSON shows null as `total` and its value as `recorded_total`."""
+    """If the agent does not want Placement's inventory, its JSON shows null as the wanted `total`."""
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows((row,))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)
 
 
-def test_json_of_an_unknown_volume_shows_its_exact_size():
-    """If a volume belongs to no guest, the JSON of its finding shows the volume's size in bytes, not only in GiB."""
+def test_json_of_a_finding_shows_the_exact_volume_size():
+    """The JSON of a finding about an LVM volume shows the volume's size in bytes."""
     (finding,) = audit_document(REPORT)["findings"]
     assert finding["evidence"][0]["size_bytes"] == 8_053_063_680
     assert [claim["provider"] for claim in finding["evidence"]] == ["root", "lvm:other"]
@@ -141,7 +141,7 @@ def test_json_of_an_unknown_volume_shows_its_exact_size():
 
 
 def test_json_lists_the_planned_writes_in_order():
-    """The JSON of a plan lists the agent's writes to Placement in order, the writes it holds back, and the digest."""
+    """The JSON of a plan lists the agent's planned writes to Placement in order."""
     plan = audit_document(REPORT)["plan"]
     assert [write["kind"] for write in plan["writes"]] == [
         "create-provider",
@@ -158,8 +158,8 @@ def test_every_kind_of_placement_write_has_a_name_in_json():
     assert set(WRITE_KINDS) == set(Write.__args__)
 
 
-def test_the_report_file_contains_all_public_fields():
-    """The report file lacks only those fields of a report that the daemon uses internally."""
+def test_the_report_file_leaves_out_internal_fields():
+    """The report file contains all fields of a report except those that the daemon uses internally."""
     stored = report_from_json(report_to_json(REPORT))
     assert stored == json.loads(json.dumps(report_document(REPORT)))
     assert stored["summary"]["free_vcpus"] == -156

@@ -64,8 +64,8 @@ def test_a_wrapped_line_keeps_the_colours_of_its_words():
     ("encoding", "text"),
     [("utf-8", "caf\u00e9 \U0001f600"), ("latin-1", "caf\u00e9 \\U0001f600"), ("ascii", "caf\\xe9 \\U0001f600")],
 )
-def test_columns_align_with_characters_of_any_encoding(encoding, text):
-    """The columns of a table stay aligned even if the terminal's encoding lacks a character, which is then escaped."""
+def test_columns_align_with_escaped_characters(encoding, text):
+    """If the terminal's encoding lacks a character, the table shows an escape and its columns stay aligned."""
     grid = Grid(
         columns=(Column("a", "A", Kind.NAME), Column("b", "B")), rows=(("caf\u00e9 \U0001f600", "b"), ("", "b"))
     )

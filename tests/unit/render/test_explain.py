@@ -191,8 +191,8 @@ def document(found):
     return document_with_text(found, text_of(found))
 
 
-def test_explain_shows_vcpu_left_after_an_evacuation():
-    """After an evacuation, `stocktake explain VCPU` shows that Placement still counts 8 VCPU of the moved instance."""
+def test_explain_shows_the_vcpu_of_an_evacuated_instance():
+    """After an evacuation, `stocktake explain VCPU` shows that Placement still counts the instance's VCPU here."""
     assert text_of(explain_class(STORY_1, "VCPU")) == STORY_1_TEXT
 
 
@@ -273,7 +273,7 @@ def test_explain_says_what_a_negative_free_amount_means():
 
 
 def test_explain_lists_the_parts_of_the_reserved_amount():
-    """`stocktake explain DISK_GB` shows the parts of `reserved`, and how much of their sum exceeds the total."""
+    """`stocktake explain DISK_GB` lists the parts of `reserved`, for example reserved_host_disk_mb."""
     disk = Inventory(resource_class="DISK_GB", total=100, reserved=100, max_unit=100)
     terms = (("reserved_host_disk_mb", 20), ("foreign-volume", 90))
     made_of = "20 (reserved_host_disk_mb) + 90 (foreign-volume) - 10 (because reserved cannot exceed the total)"
@@ -424,8 +424,8 @@ CHILDREN_SENTENCE = (
 )
 
 
-def test_explain_counts_only_placement_on_child_providers():
-    """On a child provider, the agent compares nothing: `stocktake explain VGPU` shows only Placement's amount."""
+def test_explain_does_not_count_the_vgpus_that_guests_use():
+    """`stocktake explain VGPU` shows Placement's amount and says that the use by guests is not counted."""
     said = text_of(explain_class(WITH_CARD, "VGPU"))
     assert said[:3] == [
         f"VGPU on {NODE}: recorded 2 of 16, promised not counted, held not counted",
@@ -441,8 +441,8 @@ def test_explain_counts_only_placement_on_child_providers():
     }
 
 
-def test_explain_shows_requested_vgpus_of_a_child_provider():
-    """If nova's flavors request VGPU from a child provider, `stocktake explain VGPU` shows the amount as promised."""
+def test_explain_shows_the_vgpus_that_a_flavor_requests():
+    """`stocktake explain VGPU` shows the number of VGPUs that an instance's flavor requests."""
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {
@@ -483,8 +483,8 @@ def test_explain_says_that_no_rule_exists_for_a_class(where):
     assert text_of(explain_class(found, "CUSTOM_LICENCE"))[0].endswith("held not counted")
 
 
-def test_explain_says_why_amounts_are_not_compared():
-    """If a source that a comparison needs was not read, `stocktake explain` says so for the consumer."""
+def test_explain_says_what_not_compared_means():
+    """If a consumer's amounts could not be compared, `stocktake explain` says what not-compared means."""
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     means = "a source or a row that the comparison needs could not be read, or there is nothing to compare"

@@ -19,10 +19,10 @@ def test_heal_and_manual_commands_have_separate_columns():
 
 
 def test_an_inspecting_command_is_not_in_column_fix():
-    """If only an inspecting command such as `lvs` exists for a finding, column fix stays empty."""
+    """`stocktake findings` shows an inspecting command such as `lvs` in column `inspect`, not in column `fix`."""
     assert commands(FOREIGN) == (None, "lvs -o +lv_tags guests/backup-by-hand", None)
 
 
-def test_the_findings_command_has_the_columns_of_its_table():
-    """The columns that `stocktake findings` accepts are exactly the columns of its table."""
+def test_findings_accepts_the_columns_of_its_table():
+    """The column names that `stocktake findings` accepts are exactly those of the table that it prints."""
     assert Findings.COLUMNS == COLUMNS

@@ -25,8 +25,8 @@ The end.
 """
 
 
-def test_a_page_joins_paragraphs_and_keeps_code_and_tables():
-    """On a terminal, a documentation page has its paragraphs joined. Tables and commands keep their lines."""
+def test_a_page_joins_lines_of_text_and_keeps_tables():
+    """A documentation page joins the lines of a paragraph. Tables and commands keep their lines."""
     assert shown(page_blocks(PAGE)) == [
         "# allocation-leaked",
         "",

@@ -47,7 +47,7 @@ def test_a_report_from_the_future_has_age_zero():
     ],
 )
 def test_a_report_is_stale_after_three_audit_intervals(now, interval_s, stale):
-    """After three audit intervals without a new report, `stocktake status` asks if stocktake-agent is running."""
+    """If a report is older than three audit intervals, `stocktake status` asks if stocktake-agent is running."""
     found = told(now=now, interval_s=interval_s)
     assert found.is_stale is stale
     assert status_document(found)["stale"] is stale
@@ -71,7 +71,7 @@ def free_rows(said):
 
 
 def test_status_explains_a_negative_free_amount():
-    """If a free amount is negative, `stocktake status` says that more is recorded than the host offers."""
+    """If a free amount is negative, `stocktake status` says that Placement records more than the host offers."""
     report = copy.deepcopy(DOCUMENT)
     report["inventory"] = [{**report["inventory"][0], "resource_class": "VCPU", "free": -43.0, "used": 73}]
     name = report["inventory"][0]["provider"]

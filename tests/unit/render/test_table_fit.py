@@ -109,6 +109,6 @@ def test_a_table_fits_or_is_as_narrow_as_its_words(rows, width):
     [(21, "guests/backup-by-hand"), (18, "gu~/backup-by-hand"), (15, "~backup-by-hand"), (14, "backup-~y-hand")],
 )
 def test_a_narrow_column_shortens_the_volume_group_first(width, name):
-    """In a narrow column, guests/backup-by-hand loses letters of the volume group before letters of the volume name."""
+    """In a narrow column, a name such as guests/backup loses letters of the volume group (guests) first."""
     grid = Grid(columns=(Column("name", "NAME", Kind.NAME),), rows=(("guests/backup-by-hand",),))
     assert fitted(grid, width, len, str.split).rows == ((name,),)

@@ -53,7 +53,7 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
 
 
 def test_the_daemon_may_do_all_repairs_except_one(tmp_path):
-    """The option [heal] codes accepts every repair for the daemon, except the repair of allocation-differs."""
+    """The daemon can be configured for every repair except that of the finding allocation-differs."""
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
@@ -143,8 +143,8 @@ def test_heal_changes_nothing_on_another_compute_node(below):
         ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
-def test_heal_keeps_an_instance_that_may_run_here(changes, words):
-    """An instance has allocations on two hosts. If it runs here or its host is uncertain, heal removes none."""
+def test_heal_removes_nothing_if_an_instance_may_run_here(changes, words):
+    """If an instance with allocations on two hosts may run here, heal removes none of its allocations."""
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)
@@ -263,8 +263,8 @@ AMOUNTS = st.dictionaries(st.sampled_from(["VCPU", "MEMORY_MB", "DISK_GB", "CUST
 
 
 @given(here=AMOUNTS.filter(bool), there=AMOUNTS)
-def test_heal_keeps_any_leaked_amount_of_another_host(here, there):
-    """For any amounts of a deleted instance, heal removes those on this host and keeps those on the other host."""
+def test_heal_removes_leaked_amounts_only_on_this_host(here, there):
+    """Whatever amounts a deleted instance has in Placement, heal removes only those on this host."""
     held = record("gone", here=here, there=there)
     gone = facts.instance("gone", deleted=True, vm_state="deleted")
     (action,) = plan_of(scene_of(world(held, instances=[gone]), held)).actions

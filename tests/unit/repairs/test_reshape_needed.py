@@ -106,7 +106,7 @@ def test_a_reshape_keeps_allocations_on_other_hosts():
 
 
 def test_a_reshape_uses_existing_child_providers():
-    """If Placement already has a card's provider, a reshape moves amounts there and keeps its other inventories."""
+    """A reshape moves VGPU to a card's existing provider and keeps this provider's other inventories."""
     mine = child(GPU_06, inventory("CUSTOM_X", 3))
     half = child(GPU_07, inventory("VGPU", 2))
     records = (record_of("i1", 1, on(half.uuid, "i1", "VGPU", 1)), record_of("i2", 1))
@@ -150,13 +150,13 @@ def test_a_reshape_needs_an_amount_equal_to_the_devices(parents, said):
 
 
 def test_a_reshape_needs_a_guest_for_each_consumer():
-    """If a consumer with a VGPU allocation has no guest on this host, heal moves nothing."""
+    """If a consumer with a VGPU allocation has no guest on this host, heal declines the reshape."""
     records = (record_of("i1", 2), record_of("i2", 1), record_of("gone", 1))
     assert f"this host has no guest {uuid('gone')}" in declined(gpu_scene(records=records))
 
 
-def test_a_reshape_needs_devices_of_a_known_card_and_type():
-    """If a guest's device has another type than configured, or libvirt does not list the device, heal moves nothing."""
+def test_a_reshape_needs_known_vgpus_of_the_right_type():
+    """If a guest's vGPU has a wrong type or is unknown to libvirt, heal declines the reshape."""
     host = gpu_host(USED)
     other = tuple(dataclasses.replace(m, type_id="nvidia-12") for m in host.devices.mdevs)
     odd = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=other))
@@ -208,7 +208,7 @@ def test_a_reshape_needs_all_mediated_devices():
 
 
 def test_a_reshape_needs_the_allocations_of_all_consumers():
-    """If Placement's allocations of one consumer were not read, heal refuses to reshape the whole host."""
+    """If Placement's allocations of one consumer could not be read, heal declines the reshape."""
     scene = gpu_scene()
     asked = asked_for(scene.findings, frozenset(BY_CODE), frozenset())
     assert candidates(scene, asked, 1) == tuple(sorted((uuid("i1"), uuid("i2"))))

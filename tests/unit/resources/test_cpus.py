@@ -27,7 +27,7 @@ SETS = {
 
 @pytest.mark.parametrize(("facts", "options", "shared", "dedicated"), SETS.values(), ids=SETS.keys())
 def test_nova_options_define_shared_and_dedicated_cpus(facts, options, shared, dedicated):
-    """The CPU sets in nova's configuration say which CPUs are shared and which are dedicated, as in nova-compute."""
+    """nova's options cpu_shared_set and cpu_dedicated_set define which CPUs are shared or dedicated."""
     chosen = settings(**options)
     assert cpus.shared_cpus(facts, chosen) == shared
     assert cpus.dedicated_cpus(chosen) == dedicated

@@ -60,8 +60,8 @@ def test_extra_specs_choose_between_vcpu_and_pcpu(specs, expected):
     ],
     ids=["root", "root on a volume", "ephemeral stays local", "1 MiB swap", "1 GiB swap", "a little more", "no disk"],
 )
-def test_the_disk_of_a_flavor_is_rounded_up_to_whole_gib(changes, boots_from_volume, disk):
-    """DISK_GB of a flavor includes root, ephemeral and swap disks. Without a local disk the flavor requests none."""
+def test_the_disks_of_a_flavor_are_rounded_up_to_whole_gib(changes, boots_from_volume, disk):
+    """The sum of a flavor's root, ephemeral and swap disks is rounded up to whole GiB for DISK_GB."""
     wanted = demand(dataclasses.replace(FLAVOR_B, **changes), boots_from_volume=boots_from_volume)
     assert wanted.get("DISK_GB") == disk
 

@@ -183,8 +183,8 @@ def test_reserved_disk_stays_if_the_cache_size_is_unknown(unread):
     assert reserves(decided(with_cache(world, 0), CACHED))["DISK_GB"] == 0
 
 
-def test_disk_gb_needs_only_the_source_of_guest_disks():
-    """The agent can update DISK_GB if it reads the storage of the guest disks: the file system, LVM or Ceph."""
+def test_disk_gb_needs_only_the_storage_of_guest_disks():
+    """The agent can update DISK_GB if it can read the storage of the guest disks, for example LVM."""
     assert Disk().needs(settings()) == {FILESYSTEM}
     assert Disk().needs(lvm_settings()) == {LVM}
     assert Disk().needs(RBD) == {CEPH}

@@ -43,19 +43,19 @@ def test_thin_pool_metadata_counts_as_reserved() -> None:
 
 
 def test_an_orphaned_thin_volume_is_reserved_once() -> None:
-    """A thin volume of a vanished instance counts once in `reserved` of DISK_GB, beside the thin pool's metadata."""
+    """If the instance of a thin volume is gone, the volume counts only once in `reserved` of DISK_GB."""
     world = with_cloud(pool_world(20, 10), "i0")
     assert held(world)[uuid("i0"), Cause.INSTANCE] == 20 * GIB
     assert reserved(world) == 10 + 1
 
 
 def test_a_thin_pool_without_instance_disks_is_reserved() -> None:
-    """If a thin pool stores no disk of an instance on this host, its whole size counts in `reserved` of DISK_GB."""
+    """If no disk in a thin pool belongs to an instance here, `reserved` of DISK_GB contains the whole pool."""
     assert reserved(with_cloud(pool_world(20), "i7")) == 51
 
 
 def test_an_empty_thin_pool_is_reserved() -> None:
-    """The whole size of a thin pool without volumes counts in `reserved` of DISK_GB."""
+    """If a thin pool contains no volume, `reserved` of DISK_GB contains the whole pool."""
     assert reserved(with_cloud(pool_world(), "i0")) == 51
 
 

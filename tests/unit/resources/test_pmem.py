@@ -115,8 +115,8 @@ def test_pmem_classes_stay_if_namespaces_are_unclear(world, why):
     assert {inventory(BIG, 1), inventory(SMALL, 5)} <= set(put.inventories)
 
 
-def test_a_missing_namespace_delays_a_new_pmem_class():
-    """If ndctl does not list a configured namespace, the agent publishes no new inventory of persistent memory."""
+def test_a_missing_namespace_prevents_a_pmem_inventory():
+    """If ndctl does not list a configured namespace, the agent creates no inventory of persistent memory."""
     held = decided(listing("ns_0"), LABELS).plan.held_back
     assert ("pmem", NO_SUCH + "ns_1, ns_2") in {(one.what, one.why) for one in held}
 

@@ -21,6 +21,6 @@ def test_s97_s98_a_configured_ratio_overrides_placement(world, configured, expec
 
 
 @pytest.mark.parametrize("value", [4.0, 1.0, 0.9, 16.1, 1.5, 123456.0])
-def test_common_allocation_ratios_are_not_rounded(value):
-    """The database column of a ratio is a float, so the agent rounds ratios. Common ones such as 1.5 stay unchanged."""
+def test_common_allocation_ratios_stay_unchanged(value):
+    """The agent rounds allocation ratios to six digits, so a common one such as 1.5 stays unchanged."""
     assert storable(value) == value

@@ -128,7 +128,7 @@ ROWS = {
 
 @pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS.keys())
 def test_a_lost_or_replaced_file_system_is_noticed(world, expected):
-    """By UUID, device, size and missing disks, the agent notices a lost or replaced file system of the guest disks."""
+    """The agent notices if the guest disks' file system is lost or replaced, for example by its UUID."""
     assert (store_doubt(world, settings()) is not None) is expected
     if expected:
         assert to_remember(world, settings()) is None
@@ -201,7 +201,7 @@ sizes = st.integers(1, 2000)
 
 @given(identity=identities, size=sizes, remembered=st.sampled_from([OF_STORE, nfs()]), guests=st.booleans())
 def test_disk_gb_stays_the_same_after_a_lost_mount(identity, size, remembered, guests):
-    """If the guest disks' file system is not mounted, the agent keeps the DISK_GB of before in Placement."""
+    """If the guest disks' file system is not mounted, DISK_GB in Placement stays unchanged."""
     world, missing = (ONE, (DISK,)) if guests else (EMPTY, ())
     assert published(store(world, on_disk(size, identity), before=mark(300, remembered), missing=missing)) == [300]
     if guests:
@@ -210,8 +210,8 @@ def test_disk_gb_stays_the_same_after_a_lost_mount(identity, size, remembered, g
 
 
 @given(sizes=st.lists(sizes, min_size=1, max_size=8))
-def test_an_unmounted_folder_is_not_remembered(sizes):
-    """If the guest disks' file system is not mounted, the agent still remembers it and not the bare folder."""
+def test_the_agent_remembers_an_unmounted_file_system(sizes):
+    """If the guest disks' file system is not mounted, the agent still remembers its UUID and size."""
     before = mark(300)
     for size in sizes:
         before = to_remember(store(EMPTY, on_root(size), before=before), settings()) or before
@@ -232,7 +232,7 @@ def test_disk_gb_follows_the_size_if_all_disks_are_there(sizes):
 
 @pytest.mark.parametrize("words", ["ENOENT: gone", "the file is gone", "cannot be read (ENOENT)"])
 def test_a_disk_with_error_enoent_is_missing(words):
-    """A guest disk counts as missing by the name of its read error, ENOENT, whatever the error message says."""
+    """If reading a guest disk fails with ENOENT, the disk counts as missing, whatever the error message says."""
     file = DiskFile(
         path=DISK, format="raw", virtual_bytes=None, allocated_bytes=None, problem=words, error_name="ENOENT"
     )

@@ -84,7 +84,7 @@ INVENTORY = {
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
 def test_vcpu_is_the_number_of_shared_cpus(world, options, expected):
-    """The total of VCPU is the number of shared CPUs that are online. A configured ratio replaces Placement's ratio."""
+    """The total of VCPU in Placement is the number of the host's shared CPUs that are online."""
     assert Vcpu().inventory(world, settings(**options)) == expected
 
 

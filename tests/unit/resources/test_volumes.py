@@ -89,8 +89,8 @@ def test_a_volume_owner_is_unknown_if_nova_was_not_read() -> None:
 
 
 @pytest.mark.parametrize("name", [f"volume-{GONE}", f"_snapshot-{GONE}", "vg0-pool"])
-def test_a_cinder_volume_belongs_to_cinder(name: str) -> None:
-    """An LVM volume named as Cinder names volumes belongs to Cinder, even if a guest on this host uses it."""
+def test_a_volume_with_a_cinder_name_belongs_to_cinder(name: str) -> None:
+    """An LVM volume with a Cinder name such as volume-UUID belongs to Cinder, even if a guest uses it."""
     attached = replace(GUESTS, domains=(domain(HERE, f"/dev/vg0/{name}"),))
     assert owner_of(name) == owner_of(name, attached) == (OwnerKind.BLOCK_STORAGE, None)
 
@@ -134,8 +134,8 @@ def test_a_volume_owner_is_unknown_if_libvirt_is_down() -> None:
     )
 
 
-def test_lvm_subvolumes_count_with_their_main_volume() -> None:
-    """The bytes of RAID parts and of snapshots count for the owner of the LVM volume that they belong to."""
+def test_raid_parts_and_snapshots_count_for_the_instance() -> None:
+    """The RAID parts and the snapshot of an instance's LVM volume count for the instance."""
     disk = f"{HERE}_disk"
     rows = owners(
         snapshot(
@@ -219,7 +219,7 @@ def test_an_overcommitted_thin_pool_is_divided_by_size() -> None:
 
 
 def test_each_volume_in_a_thin_pool_has_its_own_owner() -> None:
-    """In a thin pool with an instance disk, each volume counts with its size for its own owner, such as Cinder."""
+    """If a thin pool contains an instance disk, each volume in the pool counts for its own owner."""
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {

@@ -126,8 +126,8 @@ def test_the_cpu_model_query_contains_the_host_vendor():
     )
 
 
-def test_the_cpu_model_query_changes_no_capabilities():
-    """The agent builds its query about a CPU model without a change to the capabilities XML that libvirt gave."""
+def test_the_cpu_model_query_leaves_capabilities_unchanged():
+    """When the agent builds its query about a CPU model, libvirt's capabilities XML stays unchanged."""
     whole = root("x86_64_two_sockets")
     before = ET.tostring(whole)
     model_question(whole, "EPYC")

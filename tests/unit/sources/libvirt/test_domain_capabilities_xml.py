@@ -56,8 +56,8 @@ def test_tdx_is_read_from_the_element_tdx(tdx, told):
     assert parse_domain_capabilities(SNP.replace("<features>", f"<features>{tdx}"), ()).tdx is told
 
 
-def test_tdx_as_a_launch_security_type_is_not_enough():
-    """Like nova, the agent reads only the element <tdx>, and not tdx in libvirt's list of launch security types."""
+def test_tdx_as_a_launch_security_type_is_ignored():
+    """Like nova, the agent ignores tdx in libvirt's list of launch security types."""
     listed = SNP.replace("<value>sev-snp</value>", "<value>sev-snp</value><value>tdx</value>")
     assert listed != SNP
     assert parse_domain_capabilities(listed, ()).tdx is False
