@@ -105,8 +105,8 @@ def test_json_always_contains_the_stable_keys():
     assert set(trait_rows(REPORT)[0]) == set(TRAIT)
 
 
-def test_json_shows_null_for_amounts_nobody_uses():
-    """Only Placement knows a leaked allocation, so its JSON row shows null as nova's and as libvirt's amount."""
+def test_json_shows_null_if_only_placement_has_an_amount():
+    """If only Placement has an amount for a consumer, the JSON shows null for nova and for libvirt."""
     agreed, leaked = ledger_rows(REPORT)
     assert (agreed["consumer_uuid"], agreed["promised"], agreed["verdict"]) == (GUEST, 4, "agreed")
     assert (leaked["consumer_uuid"], leaked["promised"], leaked["held"], leaked["recorded"]) == (
@@ -125,8 +125,8 @@ def test_json_shows_negative_and_unknown_free_capacity():
     assert disk["reserved"] == 8
 
 
-def test_json_total_is_null_for_an_unwanted_inventory():
-    """If the agent does not want Placement's inventory, its JSON shows null as the wanted `total`."""
+def test_json_total_is_null_if_only_placement_has_one():
+    """If only Placement has an inventory, the agent's JSON shows null as the inventory's `total`."""
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows((row,))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)

@@ -248,8 +248,8 @@ def test_explain_lists_an_evacuated_instance_with_zero():
     )
 
 
-def test_explain_shows_no_disk_size_after_an_evacuation():
-    """For an evacuated instance, `stocktake explain` shows the size of the memory. It shows no size of the disk."""
+def test_explain_shows_the_memory_of_an_evacuated_instance():
+    """`stocktake explain MEMORY_MB` shows the memory size of an instance that was evacuated from this host."""
     done = "evacuation to cmp2 is done"
     assert f"  0  instance {MOVED} (8192 MiB): {done}" in text_of(explain_class(STORY_1, "MEMORY_MB"))
     assert f"  0  instance {MOVED}: {done}" in text_of(explain_class(STORY_1, "DISK_GB"))
@@ -264,7 +264,7 @@ def capacity_text(**changes):
 
 
 def test_explain_says_what_a_negative_free_amount_means():
-    """If free capacity is negative, `stocktake explain` says that more is recorded than the host offers."""
+    """If a free amount is negative, `stocktake explain` says that Placement records more than the host offers."""
     # Story 5: 30 CPUs, ratio 1, 73 recorded.
     wanted = Inventory(resource_class="VCPU", total=30, max_unit=30)
     assert "-43  free = 30 capacity - 73 recorded; negative: more is recorded than this host offers" in (
@@ -311,8 +311,8 @@ def test_explain_shows_unknown_free_amounts_without_placement():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_explain_shows_the_promised_amount_as_unknown():
-    """If libvirt was not read and no consumer is known, `stocktake explain` shows nova's promised amount as unknown."""
+def test_explain_shows_no_nova_amount_without_libvirt():
+    """If libvirt was not read, the node's name may be unknown, so `stocktake explain` shows no amount from nova."""
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -393,7 +393,7 @@ def test_explain_shows_bytes_beside_rounded_gib():
 
 
 def test_explain_adds_up_only_known_exact_sizes():
-    """If some disk amounts have no exact size, `stocktake explain` says for how many GiB the sum in bytes is known."""
+    """If some exact disk sizes are unknown, `stocktake explain` shows the sum of the known sizes in bytes."""
     reserve = row("reserved_host_disk_mb", (None, 4, None), Verdict.RESERVED, "host-reserved", resource_class="DISK_GB")
     promise = row(GUESTS[0], (20, None, 20), resource_class="DISK_GB", size_bytes=7)
     found = explain_class(report(ledger=(reserve, disk_row("vg0/v", 1, size_bytes=5), promise)), "DISK_GB")
@@ -464,7 +464,7 @@ def test_explain_says_that_a_vgpu_allocation_is_not_compared():
 
 
 def test_explain_describes_a_leaked_vgpu_allocation():
-    """If a deleted instance still has VGPU on a child provider, `stocktake explain` says that Placement counts them."""
+    """If a deleted instance still has a VGPU allocation, `stocktake explain` says that Placement still counts it."""
     leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
     said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
     assert "allocation-leaked: the instance is deleted, and Placement still counts this amount" in said
@@ -522,8 +522,8 @@ def test_explain_summarises_more_than_five_leaks(count):
     assert (len(few), len(many)) == ((5, 0) if count == 5 else (0, 1))
 
 
-def test_explain_says_why_an_inventory_is_not_written():
-    """If the agent cannot update an inventory in Placement, `stocktake explain VCPU` shows the reason for VCPU."""
+def test_explain_says_why_vcpu_is_not_updated():
+    """If the agent cannot update VCPU in Placement, `stocktake explain VCPU` shows the reason."""
     plan = Plan(
         held_back=(
             HeldBack(provider_uuid=PROVIDER, what="VCPU", why="libvirt could not be read"),
@@ -536,7 +536,7 @@ def test_explain_says_why_an_inventory_is_not_written():
 
 
 def test_explain_json_contains_amounts_and_text():
-    """The JSON of `stocktake explain VCPU` contains the three sources' amounts, the capacity, and the printed text."""
+    """The JSON of `stocktake explain VCPU` contains Placement's, nova's and libvirt's amounts and the printed text."""
     found = document(explain_class(STORY_1, "VCPU"))
     assert (found["schema_version"], found["subject"], found["unit"]) == (1, "class", "VCPU")
     assert {name: book["amount"] for name, book in found["books"].items()} == {
@@ -672,8 +672,8 @@ def codes_of(found, consumer=MOVED):
 
 
 @pytest.mark.parametrize(("causes", "shown"), [((STALE.finding.id,), True), ((), True), (("another",), False)])
-def test_explain_shows_over_capacity_for_its_possible_cause(causes, shown):
-    """For a stale allocation, `stocktake explain` shows over-capacity too, if that finding has no other known cause."""
+def test_explain_shows_over_capacity_with_a_stale_allocation(causes, shown):
+    """If a stale allocation may be the cause of over-capacity, `stocktake explain` shows both findings."""
     found = codes_of(dataclasses.replace(STORY_1, findings=(STALE, over_capacity(*causes))))
     assert ("over-capacity" in found) == shown
 
@@ -687,7 +687,7 @@ def test_explain_shows_no_over_capacity_for_a_healthy_guest():
 
 
 def test_explain_shows_the_nova_operation_in_progress():
-    """During a live migration, `stocktake explain` prints that the agent draws no conclusion until nova is done."""
+    """During a live migration of an instance, `stocktake explain` shows the migration and its status."""
     moving = row(MOVED, (4, 4, 4), Verdict.SETTLING, settling="live-migration to cmp2 has status running")
     said = text_of(explain_consumer(report(ledger=(moving,)), MOVED))
     assert any("settling: live-migration to cmp2 has status running; the agent draws no conclusion" in t for t in said)

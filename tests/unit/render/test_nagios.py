@@ -45,7 +45,7 @@ def finding(severity="error", confirmed=True, state="confirmed"):
     ],
 )
 def test_status_check_returns_the_nagios_exit_code(world, code):
-    """`stocktake status --check` prints a Nagios line and exits with 0, 1 or 2, by findings, outcome and report age."""
+    """`stocktake status --check` exits with 0 for OK, 1 for WARNING and 2 for CRITICAL."""
     found, text = line(**world)
     assert found == code
     assert LINE.fullmatch(text), text

@@ -26,7 +26,7 @@ def status_lines(last):
     return shown(status_blocks(last))
 
 
-def test_the_age_of_a_report_begins_with_its_audit():
+def test_status_shows_the_age_of_the_last_report():
     """`stocktake status` shows how long ago the audit of the last report began."""
     assert told().age_s == 120.0
     assert status_lines(told())[0] == ("last report 120 s ago (one is due every 60 s), in /run/stocktake/report.json")
@@ -108,7 +108,7 @@ def test_status_shows_the_age_of_a_finding():
 
 
 def test_status_sorts_findings_by_severity_and_consumer():
-    """`stocktake status` prints warnings before infos, and findings of equal severity by the consumer's name."""
+    """`stocktake status` sorts findings by severity, then by the name of the consumer."""
     report = copy.deepcopy(DOCUMENT)
     (plain,) = report["audit"]["findings"]
     named = {"u1": "zebra", "u2": "ant", "u3": "mole"}
@@ -130,7 +130,7 @@ def test_status_sorts_findings_by_severity_and_consumer():
 @pytest.mark.parametrize("key", ["outcome", "started_at", "sources", "findings", "plan", "placement"])
 @pytest.mark.parametrize("instead", [None, 7, "x"])
 def test_a_malformed_report_file_is_rejected(key, instead):
-    """If a key of the report's audit has a value of a wrong type, the agent raises a `SourceInconsistent` error."""
+    """If a field in a report file has a value of the wrong type, the agent raises a `SourceInconsistent` error."""
     report = copy.deepcopy(DOCUMENT)
     report["audit"][key] = instead
     with pytest.raises(SourceInconsistent, match="this version cannot read the report"):
@@ -198,6 +198,6 @@ def test_status_leaves_out_a_finding_nested_too_deep():
 
 
 def test_a_report_file_nested_too_deep_is_rejected():
-    """If the JSON outside a report's rows is nested 500 levels deep, the agent raises a `SourceInconsistent` error."""
+    """If the NUMA topology in a report file is nested 500 levels deep, `stocktake status` rejects the file."""
     with pytest.raises(SourceInconsistent, match="nested too deep"):
         told({**DOCUMENT, "resource_view": {"numa_topology": nested(500)}})

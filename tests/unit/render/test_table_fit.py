@@ -80,7 +80,7 @@ def test_a_uuid_is_shortened_only_if_it_is_a_whole_word():
     ],
 )
 def test_long_names_are_shortened_in_the_middle(kind, room, cell):
-    """In a narrow table, a long name loses its middle, and the text of a column of kind CUT loses its end."""
+    """In a narrow table, a shortened name keeps its beginning and its end."""
     columns = (Column("name", "N", kind, readable=8), Column("code", "C"))
     grid = Grid(columns=columns, rows=(("a-name-that-is-long", "code"),))
     assert shown([grid], room + 6)[1] == f"{cell}{' ' * max(0, room - len(cell) if len(cell) == room else 0)}  code"

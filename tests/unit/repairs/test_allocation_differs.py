@@ -55,8 +55,8 @@ def test_heal_corrects_an_allocation_to_the_flavor():
     assert "1 VCPU instead of 3" in action.why
 
 
-def test_heal_keeps_pcpu_that_the_image_may_request():
-    """A flavor requests VCPU, but an image property may have requested PCPU. `stocktake heal` changes nothing then."""
+def test_heal_keeps_pcpu_that_an_image_may_have_requested():
+    """`stocktake heal` keeps an allocation of PCPU that an image property may have requested."""
     held = {"PCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}
     assert "the image property hw_cpu_policy may be the cause" in declined(scene(held, numa=PINNED))
 
@@ -72,7 +72,7 @@ def test_heal_declines_if_the_guest_differs_from_the_flavor():
 
 
 def test_heal_declines_if_nova_compute_disagrees_on_cpus():
-    """If nova-compute and a role companion agent disagree on dedicated CPUs, `stocktake heal` changes no allocation."""
+    """If nova-compute and the agent disagree about dedicated CPUs, `stocktake heal` changes no allocation."""
     made = scene({**RIGHT, "VCPU": 3}, role=Role.COMPANION)
     root = facts.root(*(facts.inventory(name, 100) for name in ("VCPU", "PCPU", "MEMORY_MB", "DISK_GB")))
     view = dataclasses.replace(made.snapshot.placement.value, providers=(root,))
@@ -95,5 +95,5 @@ def test_heal_declines_if_nova_compute_disagrees_on_cpus():
     ids=["resized", "an old flavor", "a part elsewhere"],
 )
 def test_heal_skips_an_instance_that_may_be_changing(changes, words):
-    """`stocktake heal` skips an instance that is being resized, or that has an allocation on another provider too."""
+    """`stocktake heal` skips an instance that nova may be changing, for example by a resize."""
     assert words in declined(scene({**RIGHT, "VCPU": 3}, **changes))

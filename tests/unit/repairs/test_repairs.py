@@ -75,16 +75,13 @@ def test_the_daemon_can_do_all_default_repairs(tmp_path):
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
 def test_heal_waits_for_three_updates_of_nova_compute(tmp_path, interval, seconds):
-    """Before a repair, heal waits for three times nova's update_resources_interval.
-
-    With -1, nova-compute never updates, and heal does not wait.
-    """
+    """Before a repair, heal waits for three times nova's update_resources_interval."""
     loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
     assert heal_settings(loaded).nova_audits_s == seconds
 
 
-def test_heal_sends_the_generation_of_a_leaked_allocation():
-    """Heal sends the consumer generation it read, so Placement rejects the removal if the consumer has changed."""
+def test_heal_sends_the_consumer_generation_of_a_leak():
+    """To remove a leaked allocation, heal sends the consumer generation that it read from Placement."""
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions
     assert (action.before, action.write.allocations) == (held[0], ())
@@ -150,8 +147,8 @@ def test_heal_removes_nothing_if_an_instance_may_run_here(changes, words):
     assert words in declined(scene, "consumer-on-several-providers", held)
 
 
-def test_heal_keeps_an_instance_that_libvirt_defines():
-    """If libvirt still defines a moved instance's guest here, heal removes none of its allocations."""
+def test_heal_keeps_allocations_of_a_guest_in_libvirt():
+    """If libvirt still has the guest of a moved instance, heal keeps all allocations of the instance."""
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("z", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away], libvirt=facts.host(facts.domain("z"))), held)
@@ -237,8 +234,8 @@ def test_s162_heal_skips_a_consumer_with_its_right_project():
     assert "by now" in declined(scene, "consumer-project-differs", held)
 
 
-def test_heal_never_changes_the_agents_own_consumers():
-    """The agent's own consumers keep room on the host occupied. `stocktake heal` refuses to remove such a consumer."""
+def test_heal_never_removes_the_agents_own_consumers():
+    """`stocktake heal` refuses to remove a consumer that the agent itself created in Placement."""
     own = own_consumer_uuid(facts.ROOT_UUID, Cause.FOREIGN_VOLUME)
     held = dataclasses.replace(record("x", here={"DISK_GB": 3}), consumer_uuid=own, consumer_type=OWN_TYPE)
     held = dataclasses.replace(held, allocations=facts.allocations(own, DISK_GB=3))

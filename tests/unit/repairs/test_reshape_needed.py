@@ -96,7 +96,7 @@ def test_a_reshape_finds_a_device_by_name_or_uuid():
 
 
 def test_a_reshape_keeps_allocations_on_other_hosts():
-    """A reshape moves only amounts on this host and sends the consumer generations that heal read from Placement."""
+    """A reshape keeps the VGPU allocation that an instance has on another host."""
     far = on(OTHER, "i1", "VGPU", 4)
     records = (record_of("i1", 2, far), record_of("i2", 1))
     action = action_of(gpu_scene(records=records))
@@ -142,8 +142,8 @@ def test_s156_a_reshape_deletes_an_unused_gpu_provider():
     [((), "nothing"), ((GPU_06, GPU_06), f"2 on {NODE}_{GPU_06}")],
     ids=["no device", "two devices"],
 )
-def test_a_reshape_needs_an_amount_equal_to_the_devices(parents, said):
-    """If a guest uses more or fewer devices than its VGPU allocation says, heal moves nothing."""
+def test_a_reshape_needs_equal_vgpu_use_and_allocation(parents, said):
+    """If a guest uses more or fewer vGPUs than its allocation says, heal declines the reshape."""
     records = (record_of("i1", 2), record_of("i2", 1))
     why = declined(gpu_scene(USED | {"i2": parents}, records=records))
     assert why == f"consumer {uuid('i2')} has 1 VGPU on the root provider, but libvirt shows that its guest uses {said}"
@@ -220,7 +220,7 @@ def test_a_reshape_needs_the_allocations_of_all_consumers():
 
 
 def test_the_digest_of_a_reshape_ignores_generations():
-    """The digest of a planned reshape stays equal if only a provider generation or an empty provider is new."""
+    """The digest of a planned reshape does not depend on the generation of a resource provider."""
     scene = gpu_scene()
     view = scene.view
     busy = (dataclasses.replace(view.root, generation=99),)

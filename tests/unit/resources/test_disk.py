@@ -238,8 +238,8 @@ def volume_claim(made: Volume, cause: Cause, amount: int) -> Claim:
     )
 
 
-def test_each_use_of_a_volume_group_is_listed():
-    """The agent counts volumes of guests, of Cinder, of deleted instances and of unknown origin separately."""
+def test_each_use_of_a_volume_group_is_counted_separately():
+    """The agent counts the volumes of guests, of Cinder and of deleted instances separately."""
     world = snapshot(nova=state(instance()), libvirt=host(domain()), lvm=group(20, BY_HAND, CINDER, LEFT, MINE, SWAP))
     guests = Claim(
         consumer=Consumer(key=uuid("i1"), kind="domain", name="i1", uuid=uuid("i1")),
@@ -277,8 +277,8 @@ def test_volumes_outside_the_guest_storage_are_not_counted(chosen, name):
     assert Disk().held(world, chosen) == ()
 
 
-def test_a_root_disk_on_a_cinder_volume_uses_no_disk_gb():
-    """If an instance boots from a Cinder volume, its root disk needs no DISK_GB by nova's database."""
+def test_a_root_disk_on_a_cinder_volume_needs_no_disk_gb():
+    """An instance that boots from a Cinder volume needs no DISK_GB for its root disk."""
     taken = occupied(state(instance("i1"), instance("i2", boots_from_volume=True)), NODE, frozenset()).occupancies
     (claim,) = Disk().promised(taken, settings())
     assert (claim.consumer.key, claim.amount, claim.size_bytes) == (uuid("i1"), 1, None)

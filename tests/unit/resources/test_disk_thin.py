@@ -60,8 +60,8 @@ def test_an_empty_thin_pool_is_reserved() -> None:
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_a_thin_pool_is_reserved_only_if_configured(policy: UnmanagedPolicy) -> None:
-    """With [lvm] foreign_volumes = report or ignore, `reserved` of DISK_GB contains no part of a thin pool."""
+def test_a_thin_pool_can_be_left_out_of_reserved(policy: UnmanagedPolicy) -> None:
+    """If the option foreign_volumes is report or ignore, `reserved` of DISK_GB contains no part of a thin pool."""
     assert reserved(with_cloud(pool_world(20, 10), "i0"), foreign_volumes=policy) == 0
 
 

@@ -81,8 +81,8 @@ def test_the_memory_of_a_guest_counts_even_if_shut_off():
     }
 
 
-def test_the_promised_memory_is_the_memory_of_the_flavor():
-    """For an instance in nova's database, the agent takes the promised MEMORY_MB from its flavor."""
+def test_the_memory_promised_by_nova_comes_from_the_flavor():
+    """The agent takes the MEMORY_MB that nova promised to an instance from the instance's flavor."""
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     (claim,) = Memory().promised(taken, settings())
     assert (claim.consumer.key, claim.resource_class, claim.amount) == (uuid("i1"), "MEMORY_MB", 256)

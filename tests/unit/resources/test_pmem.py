@@ -106,8 +106,8 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "why"), FROZEN.values(), ids=FROZEN.keys())
-def test_pmem_classes_stay_if_namespaces_are_unclear(world, why):
-    """If ndctl fails, or lists no or several namespaces of a configured name, Placement's inventories stay."""
+def test_pmem_inventories_stay_if_namespaces_are_unclear(world, why):
+    """If ndctl lists a configured namespace twice or not at all, Placement's pmem inventories stay unchanged."""
     decision = decided(world, LABELS)
     frozen = {f.name: f.why for f in wanted_root(decision).frozen}
     assert frozen == {BIG: why, SMALL: why}

@@ -82,7 +82,7 @@ ALIKE = {
 
 @pytest.mark.parametrize(("before", "now", "expected"), ALIKE.values(), ids=ALIKE.keys())
 def test_the_agent_recognises_the_file_system_of_guest_disks(before, now, expected):
-    """By UUID or mounted device, the agent tells if the guest disks' file system is the same, moved, or another."""
+    """The agent recognises the guest disks' file system by its UUID, or by its device if it has no UUID."""
     assert likeness(mark(300, before), mark(300, now)) is expected
 
 
@@ -155,7 +155,7 @@ def test_a_replaced_volume_group_is_noticed(found, before, expected):
 
 
 def test_only_disks_in_the_instances_folder_can_be_missing():
-    """A missing disk suggests a lost file system only if it is a local disk in nova's instances folder."""
+    """The agent looks for missing guest disks only in nova's instances folder, and skips Cinder volumes there."""
     sources = (DISK, "/srv/other", f"{INSTANCES}-old/disk", f"{INSTANCES}/volume-{OF_VOLUME}")
     world = store(snapshot(libvirt=host(guest(*sources))), on_disk(300), before=None, missing=sources)
     assert guest_disks(world, settings()).missing == (DISK,)
@@ -183,8 +183,8 @@ REMEMBERED = {
 
 
 @pytest.mark.parametrize(("world", "expected"), REMEMBERED.values(), ids=REMEMBERED.keys())
-def test_the_agent_remembers_new_and_larger_storage(world, expected):
-    """The agent remembers the guest disks' storage if it is new or has grown. If all disks are missing, it does not."""
+def test_the_agent_remembers_a_new_or_larger_file_system(world, expected):
+    """The agent remembers the file system of the guest disks if it is new or larger than before."""
     assert to_remember(world, settings()) == expected
 
 
@@ -220,8 +220,8 @@ def test_the_agent_remembers_an_unmounted_file_system(sizes):
 
 
 @given(sizes=st.lists(st.integers(10, 2000), min_size=1, max_size=8))
-def test_disk_gb_follows_the_size_if_all_disks_are_there(sizes):
-    """If the guest disks are present, the agent publishes their file system's size, even a smaller one."""
+def test_disk_gb_follows_the_size_if_all_disks_are_present(sizes):
+    """If all guest disks are present, DISK_GB follows the size of their file system up and down."""
     before = mark(300)
     for size in sizes:
         world = store(ONE, on_disk(size), before=before, present=(DISK,))

@@ -103,8 +103,8 @@ def test_the_cpus_of_unpinned_guests_count_as_vcpu():
     )
 
 
-def test_the_promised_vcpus_are_the_vcpus_of_the_flavor():
-    """For an instance in nova's database, the agent takes the promised VCPU from its flavor."""
+def test_the_vcpu_promised_by_nova_comes_from_the_flavor():
+    """The agent takes the VCPU that nova promised to an instance from the instance's flavor."""
     taken = occupied(state(instance(flavor=FLAVOR_B)), NODE, frozenset()).occupancies
     assert Vcpu().promised(taken, settings()) == (
         Claim(

@@ -70,7 +70,7 @@ def owner_of(name: str, guests: VolumeOwners = GUESTS) -> tuple[OwnerKind, str |
 
 @pytest.mark.parametrize("disk", ["disk", "disk.config", "disk.eph0", "disk.swap", "disk.rescue", "my__disk", ""])
 def test_a_volume_named_after_an_instance_belongs_to_it(disk: str) -> None:
-    """An LVM volume with an instance's uuid at the start of its name belongs to the instance on this host."""
+    """If an LVM volume's name begins with the uuid of an instance, the volume belongs to this instance."""
     assert owner_of(f"{HERE}_{disk}") == (OwnerKind.INSTANCE, HERE)
 
 
@@ -98,8 +98,8 @@ def test_a_volume_with_a_cinder_name_belongs_to_cinder(name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["handmade", f"volume-{GONE}x", f"x{HERE}_disk", HERE, "vg1-pool", f"{HERE.upper()}x_"]
 )
-def test_a_volume_with_another_name_is_unknown_to_nova(name: str) -> None:
-    """An LVM volume that is named neither after an instance nor as by Cinder counts as unknown to nova."""
+def test_a_volume_with_an_unusual_name_is_unknown_to_nova(name: str) -> None:
+    """An LVM volume whose name has neither nova's nor Cinder's form counts as unknown to nova."""
     assert owner_of(name) == (OwnerKind.FOREIGN, None)
 
 
@@ -185,10 +185,10 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_without_instances_counts_as_a_whole(
+def test_a_thin_pool_without_instance_disks_has_one_owner(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
-    """If a thin pool is Cinder's or stores no disk of an instance on this host, its whole size has one owner."""
+    """If no disk in a thin pool belongs to an instance on this host, the whole pool has one owner."""
     rows = pool_with(name, *inside)
     assert rows[name] == (*owner, 51, None)
     assert all(rows[found][2] == 0 for found in inside)
@@ -251,7 +251,7 @@ def test_a_thin_snapshot_counts_with_its_origin() -> None:
 
 
 def test_a_cached_thin_disk_counts_for_its_instance() -> None:
-    """If an instance's thin disk has an LVM cache, its hidden data volume counts for the instance."""
+    """If an instance's thin disk has an LVM cache, the disk's size still counts for the instance."""
     disk = f"{HERE}_disk"
     hidden = thin(f"{disk}_corig", 20, parent=disk, hidden=True)
     assert shares(*pool("tpool", 50, hidden, volume(disk, 0))) == {
@@ -266,12 +266,12 @@ def test_a_vdo_pool_belongs_to_the_instance_of_its_disk() -> None:
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_a_volume_unknown_to_nova_counts_with_its_thin_pool() -> None:
-    """If nova knows no volume in a thin pool, the volumes count as parts of the pool and not by themselves."""
+def test_volumes_unknown_to_nova_count_with_their_thin_pool() -> None:
+    """If nova knows none of the volumes in a thin pool, they count as parts of the pool."""
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
-def test_a_thin_pool_with_an_unknown_volume_has_no_owner() -> None:
+def test_one_unknown_owner_makes_the_pool_owner_unknown() -> None:
     """If the owner of one volume in a thin pool is unknown, the owner of the pool is unknown too."""
     guests = VolumeOwners(instance_uuids=frozenset(), state_known=False, domains=())
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
@@ -284,8 +284,8 @@ def test_a_stray_internal_volume_is_unknown_to_nova() -> None:
     }
 
 
-def test_the_parent_of_a_volume_is_in_its_own_group() -> None:
-    """The agent searches the parent of an internal LVM volume only in the same volume group."""
+def test_the_parent_of_a_volume_is_in_its_volume_group() -> None:
+    """The agent searches for the parent of an internal LVM volume only in the same volume group."""
     rows = owners(snapshot(volume("lv"), volume("leg", group="vg1", parent="lv", hidden=True)), GUESTS)
     assert [(row.volume.path, row.bytes_taken) for row in rows] == [("vg0/lv", 10), ("vg1/leg", 10)]
 
@@ -316,8 +316,8 @@ guests = st.builds(
 
 
 @given(worlds, guests, st.booleans())
-def test_every_byte_of_a_volume_has_exactly_one_owner(found: list[Volume], who: VolumeOwners, libvirt: bool) -> None:
-    """For any LVM volumes and guests, the agent counts every byte exactly once."""
+def test_every_byte_of_a_volume_is_counted_exactly_once(found: list[Volume], who: VolumeOwners, libvirt: bool) -> None:
+    """For any LVM volumes and guests, the agent counts every byte of a volume exactly once."""
     world = snapshot(*found) if libvirt else without_libvirt(snapshot(*found))
     rows = owners(world, who)
     assert sum(row.bytes_taken for row in rows) == sum(volume.extent_bytes for volume in found)
@@ -329,14 +329,14 @@ def test_every_byte_of_a_volume_has_exactly_one_owner(found: list[Volume], who: 
 
 @given(worlds.flatmap(lambda found: st.tuples(st.just(found), st.permutations(found))), guests)
 def test_volume_owners_do_not_depend_on_the_order(pair: tuple[list[Volume], list[Volume]], who: VolumeOwners) -> None:
-    """For any order in which LVM lists its volumes and libvirt its domains, each volume has the same owner."""
+    """The owner of an LVM volume does not depend on the order of the volumes and of the libvirt domains."""
     found, turned = pair
     back = replace(who, domains=who.domains[::-1])
     assert owners(snapshot(*found), who) == owners(snapshot(*turned), back)
 
 
 @given(worlds, guests)
-def test_a_part_of_a_volume_counts_with_a_whole_volume(found: list[Volume], who: VolumeOwners) -> None:
-    """The bytes of an internal LVM volume count for a main volume, and never for another internal volume."""
+def test_an_internal_volume_counts_with_a_main_volume(found: list[Volume], who: VolumeOwners) -> None:
+    """The bytes of an internal LVM volume count for a main volume, not for another internal volume."""
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

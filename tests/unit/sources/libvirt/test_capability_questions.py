@@ -31,7 +31,7 @@ def test_a_machine_type_and_its_aliases_are_queried_once():
 
 
 def test_the_queried_machine_types_depend_on_virt_type():
-    """The agent asks libvirt about the machine types of the domain type in nova's option virt_type."""
+    """If nova's option virt_type is qemu, the agent asks libvirt about the machine types of qemu."""
     assert machines("x86_64_two_sockets", virt_type="qemu") == [
         ("x86_64", "pc", ("pc", "pc-i440fx-rhel7.6.0")),
         ("x86_64", "q35", ("pc-q35-rhel9.2.0", "q35")),
@@ -70,7 +70,7 @@ def test_a_configured_machine_type_replaces_the_default():
     ],
 )
 def test_default_machine_types_of_architectures_are_queried(name, expected):
-    """Without a configured machine type, the agent asks libvirt about the default ones of each guest architecture."""
+    """Without a configured machine type, the agent asks libvirt about each guest architecture's default types."""
     assert machines(name) == expected
 
 

@@ -32,8 +32,5 @@ def nature(missing=()):
     ids=["for ever", "a CPU came online", "a CPU went", "refused a while ago", "refused long ago"],
 )
 def test_cached_host_facts_expire_if_a_cpu_changes(missing, online, later_s, holds):
-    """The agent reads cached host facts again if a CPU goes online or offline.
-
-    Facts that libvirt refused are read again after a while.
-    """
+    """If a CPU goes online or offline, the agent reads its cached facts about the host from libvirt again."""
     assert nature(missing).still_holds(online, 1000.0 + later_s) == holds

@@ -41,7 +41,7 @@ def test_all_domains_are_read_without_reliable_events():
 
 
 def test_domains_are_read_in_turns_with_reliable_events():
-    """If libvirt's events arrive reliably, the agent reads each domain only once in ten audits, a part at a time."""
+    """With reliable libvirt events, the agent reads some domains in each audit, and all within ten audits."""
     turns = in_turns(warm_cache())
     assert set().union(*turns) == set(UUIDS)
     assert sum(map(len, turns)) == len(UUIDS)
@@ -83,15 +83,15 @@ def test_a_possible_loss_of_events_causes_one_full_read():
         assert len(read(cache)) < 60
 
 
-def test_lost_events_cause_a_full_read_in_each_audit():
-    """Once the agent cannot rely on libvirt's events any more, it reads all domains in each audit."""
+def test_all_domains_are_read_if_events_become_unreliable():
+    """If libvirt's events become unreliable, the agent reads all domains in each audit."""
     cache = warm_cache()
     cache.distrust()
     assert [len(read(cache)) for _ in range(2)] == [200, 200]
 
 
 def test_a_domain_with_unreadable_xml_is_cached_too():
-    """The agent also caches a libvirt domain with XML that it cannot read, so the domain is not forgotten."""
+    """If the agent cannot read the XML of a libvirt domain, it still keeps the domain in its cache."""
     cache = DomainCache()
     odd = OddDomain(uuid=UUIDS[0], name="x", reason="no <vcpu>")
     states = {UUIDS[1]: DomainState.RUNNING, UUIDS[0]: DomainState.RUNNING}

@@ -106,8 +106,8 @@ def test_domain_capabilities_of_arm_s390x_and_xen_are_read(name, arch, domain_ty
         ("<maxESGuests>99</maxESGuests>", "<maxESGuests>-1</maxESGuests>", "pc-q35-9.1: <sev>: maxESGuests: '-1'"),
     ],
 )
-def test_a_parse_error_contains_the_invalid_element(old, new, named):
-    """If libvirt's domain capabilities XML lacks an element or has an invalid value, the error contains its name."""
+def test_a_parse_error_contains_the_element_name(old, new, named):
+    """If an element in libvirt's domain capabilities XML is missing or invalid, the error contains its name."""
     assert old in SNP
     with pytest.raises(SourceInconsistent) as raised:
         parse_domain_capabilities(SNP.replace(old, new), ())
