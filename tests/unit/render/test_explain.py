@@ -312,7 +312,7 @@ def test_explain_shows_unknown_free_amounts_without_placement():
 
 
 def test_explain_shows_no_nova_amount_without_libvirt():
-    """If libvirt was not read, the node's name may be unknown, so `stocktake explain` shows no amount from nova."""
+    """Without libvirt, the node's name may be unknown, so `stocktake explain` shows no amount from nova."""
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -464,7 +464,7 @@ def test_explain_says_that_a_vgpu_allocation_is_not_compared():
 
 
 def test_explain_describes_a_leaked_vgpu_allocation():
-    """If a deleted instance still has a VGPU allocation, `stocktake explain` says that Placement still counts it."""
+    """If a deleted instance has a VGPU allocation, `stocktake explain` says that Placement still counts it."""
     leaked = dataclasses.replace(ON_CARD, verdict=Verdict.ALLOCATION_LEAKED)
     said = text_of(explain_consumer(dataclasses.replace(WITH_CARD, ledger=(leaked,)), GUESTS[0]))
     assert "allocation-leaked: the instance is deleted, and Placement still counts this amount" in said
@@ -536,7 +536,7 @@ def test_explain_says_why_vcpu_is_not_updated():
 
 
 def test_explain_json_contains_amounts_and_text():
-    """The JSON of `stocktake explain VCPU` contains Placement's, nova's and libvirt's amounts and the printed text."""
+    """The JSON of `stocktake explain VCPU` contains the amount in Placement and the printed text."""
     found = document(explain_class(STORY_1, "VCPU"))
     assert (found["schema_version"], found["subject"], found["unit"]) == (1, "class", "VCPU")
     assert {name: book["amount"] for name, book in found["books"].items()} == {
@@ -673,7 +673,7 @@ def codes_of(found, consumer=MOVED):
 
 @pytest.mark.parametrize(("causes", "shown"), [((STALE.finding.id,), True), ((), True), (("another",), False)])
 def test_explain_shows_over_capacity_with_a_stale_allocation(causes, shown):
-    """If a stale allocation may be the cause of over-capacity, `stocktake explain` shows both findings."""
+    """If a stale allocation may be the cause of the finding over-capacity, `stocktake explain` shows both."""
     found = codes_of(dataclasses.replace(STORY_1, findings=(STALE, over_capacity(*causes))))
     assert ("over-capacity" in found) == shown
 

@@ -50,7 +50,7 @@ def test_a_plan_lists_provider_deletions_last():
 
 
 def test_the_plan_digest_covers_records_and_deletions():
-    """A plan's digest changes if a compute node record of nova or a deleted provider is added to the plan."""
+    """A plan's digest changes if a plan gains a compute node record or a deletion of a provider."""
     assert Plan().is_empty
     assert not Plan(removals=PLAN.removals).is_empty
     assert len({Plan().digest, Plan(records=PLAN.records).digest, Plan(removals=PLAN.removals).digest}) == 3

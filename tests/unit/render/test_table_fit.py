@@ -92,7 +92,7 @@ CELLS = st.tuples(WORD, st.uuids().map(str), WORD, WORD, st.lists(WORD, max_size
 
 @given(st.lists(CELLS, max_size=5), st.integers(1, 150))
 def test_a_table_fits_or_is_as_narrow_as_its_words(rows, width):
-    """A table fits the terminal's width. If its longest words do not fit, it is no wider than these words need."""
+    """A table is no wider than the terminal, unless the longest words in its columns need more room."""
     fit = fitted(replace(GRID, rows=tuple(rows)), width, len, str.split)
     table = sum(fit.widths) + 2 * (len(fit.widths) - 1)
     words = [

@@ -110,7 +110,7 @@ def test_heal_allocates_no_pci_device_without_an_inventory():
 
 
 def test_heal_exceeds_no_capacity_of_a_pci_provider():
-    """If a PCI provider lacks room for a guest's devices, `stocktake heal` refuses and prints its capacity."""
+    """If a PCI provider lacks room for a guest's devices, `stocktake heal` allocates none of them."""
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
         f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; "

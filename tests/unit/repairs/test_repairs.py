@@ -98,7 +98,7 @@ def test_heal_keeps_a_leaked_allocation_of_another_host():
 
 
 def test_heal_keeps_the_allocation_of_a_hidden_instance():
-    """Heal keeps the allocation of a deleted instance if nova hides it, as in a move to another cell."""
+    """If nova only hides an instance, for example in a move to another cell, heal keeps its allocation."""
     held = record("gone", here={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("gone", deleted=True, hidden=True)]), held)
     assert plan_of(scene) == HealPlan()
@@ -156,7 +156,7 @@ def test_heal_keeps_allocations_of_a_guest_in_libvirt():
 
 
 def test_heal_keeps_allocations_that_nova_does_not_know():
-    """If a consumer with allocations on two hosts is no instance in nova's database, heal removes none of them."""
+    """Heal keeps all allocations of a consumer that is no instance in nova's database."""
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     assert "not known" in declined(scene_of(world(held), held), "consumer-on-several-providers", held)
 
@@ -205,8 +205,8 @@ def test_s161_heal_skips_a_flavor_with_other_resources(spec):
         ({"vm_state": "building"}, "not an instance on this host, or nova is changing"),
     ],
 )
-def test_s161_heal_skips_a_changing_or_ownerless_instance(changes, words):
-    """Heal creates no allocation for an instance that nova is changing, or that has no project in nova's database."""
+def test_s161_heal_skips_a_changing_or_projectless_instance(changes, words):
+    """Heal creates no allocation for an instance that has no project or that nova is changing."""
     assert words in declined(missing(**changes), "allocation-missing", record("i1"))
 
 

@@ -180,7 +180,7 @@ def test_a_reshape_leaves_out_cards_of_another_class():
 
 
 def test_a_reshape_exceeds_no_capacity_of_a_card():
-    """If a card's provider offers fewer VGPU than a reshape would allocate there, heal moves nothing."""
+    """If a card's provider offers too few VGPU, heal declines the reshape."""
     crowd = child(GPU_06, inventory("VGPU", 99))
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
     records = (record_of("i1", 2), record_of("i2", 1))
@@ -257,7 +257,7 @@ def test_s107_a_reshape_moves_encryption_contexts_to_sev():
 
 
 def test_s107_a_reshape_needs_sev_and_one_context_per_guest():
-    """If the host has no AMD SEV, or a guest has two encryption contexts allocated, heal moves nothing."""
+    """If the host has no AMD SEV, or a guest has two encryption contexts, heal declines the reshape."""
     assert "this host offers no AMD SEV to guests" in declined(sev_scene("a", sev="N"))
     assert "has 2 MEM_ENCRYPTION_CONTEXT on the root" in declined(sev_scene("a", amount=2))
 

@@ -85,6 +85,6 @@ def test_a_flavor_can_request_a_custom_resource_class():
     ],
 )
 def test_a_flavor_can_request_vgpus_pmem_and_encryption(specs, expected):
-    """From a flavor's extra specs, the agent also counts VGPUs, persistent memory and memory encryption."""
+    """A flavor's extra specs can request VGPUs, persistent memory and memory encryption."""
     wanted = demand(dataclasses.replace(FLAVOR_B, extra_specs=specs), boots_from_volume=False)
     assert wanted == {**expected, "DISK_GB": 5, "MEMORY_MB": 256, "VCPU": 2}

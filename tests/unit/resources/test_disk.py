@@ -123,7 +123,7 @@ INVENTORY = {
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
 def test_disk_gb_is_the_size_of_the_guest_disk_storage(world, chosen, expected):
-    """The total of DISK_GB is the size of the file system, volume group or Ceph cluster with the guest disks."""
+    """The total of DISK_GB is the size of the guest disks' storage, for example of their volume group."""
     assert Disk().inventory(world, chosen) == expected
 
 

@@ -61,7 +61,7 @@ INVENTORY = {
 
 @pytest.mark.parametrize(("world", "options", "expected"), INVENTORY.values(), ids=INVENTORY.keys())
 def test_the_total_of_pcpu_is_the_number_of_dedicated_cpus(world, options, expected):
-    """PCPU in Placement is the number of CPUs in cpu_dedicated_set. nova's ratio and reserve for CPUs do not apply."""
+    """The total of PCPU in Placement is the number of CPUs in nova's option cpu_dedicated_set."""
     assert Pcpu().inventory(world, settings(**options)) == expected
 
 

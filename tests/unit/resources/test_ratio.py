@@ -16,7 +16,7 @@ NEW = snapshot()
     ids=["s97 kept", "s97 configured", "s98 initial", "configured", "as MariaDB keeps it"],
 )
 def test_s97_s98_a_configured_ratio_overrides_placement(world, configured, expected):
-    """A configured allocation ratio replaces Placement's. Without both of them, the agent uses the initial ratio."""
+    """An allocation ratio in nova's configuration replaces the ratio in Placement."""
     assert ratio(RatioPolicy(configured=configured, initial=4.0), world, "VCPU") == expected
 
 

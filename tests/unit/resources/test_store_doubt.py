@@ -148,14 +148,14 @@ GROUPS = {
 
 @pytest.mark.parametrize(("found", "before", "expected"), GROUPS.values(), ids=GROUPS.keys())
 def test_a_replaced_volume_group_is_noticed(found, before, expected):
-    """The agent notices if a volume group has a new uuid, or is smaller and lacks the guests' volumes."""
+    """The agent notices if the guest disks' volume group is replaced, for example by its new uuid."""
     world = snapshot(placement=HELD, libvirt=host(LVM_GUEST), lvm=found)
     world = dataclasses.replace(world, store=before)
     assert (store_doubt(world, lvm_settings()) is not None) is expected
 
 
 def test_only_disks_in_the_instances_folder_can_be_missing():
-    """The agent looks for missing guest disks only in nova's instances folder, and skips Cinder volumes there."""
+    """The agent looks for missing guest disks only in nova's instances folder."""
     sources = (DISK, "/srv/other", f"{INSTANCES}-old/disk", f"{INSTANCES}/volume-{OF_VOLUME}")
     world = store(snapshot(libvirt=host(guest(*sources))), on_disk(300), before=None, missing=sources)
     assert guest_disks(world, settings()).missing == (DISK,)

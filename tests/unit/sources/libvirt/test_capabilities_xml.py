@@ -94,7 +94,7 @@ def test_guest_architectures_are_read_from_capabilities(name, kinds):
 
 
 def test_a_domain_type_inherits_the_common_emulator():
-    """If libvirt lists no emulator for a domain type such as qemu, the emulator of its architecture applies."""
+    """If libvirt lists no emulator for a domain type, the architecture's common emulator applies."""
     (guest,) = guests(root("x86_64_two_sockets"))
     assert guest.domain_for("kvm") == GuestDomain(
         type="kvm",
