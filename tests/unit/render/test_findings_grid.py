@@ -12,7 +12,7 @@ def commands(seen):
 
 
 def test_heal_and_manual_commands_have_separate_columns():
-    """`stocktake findings` shows a `stocktake heal` command in column `fix`, and other commands in column `hand`."""
+    """`stocktake findings` shows a heal command in column `fix` and an openstack command in column `hand`."""
     fix, inspect, hand = commands(STALE)
     assert (fix, inspect) == (f"stocktake heal --finding {STALE.finding.id[:8]}", None)
     assert hand.startswith("openstack resource provider allocation unset ")
