@@ -91,7 +91,7 @@ def test_machine_types_pc_and_q35_differ_only_in_bus_ide():
         ("xen_pv", "x86_64", "xen", {"xen"}, set()),
     ],
 )
-def test_domain_capabilities_of_arm_s390x_and_xen_are_read(name, arch, domain_type, buses, security):
+def test_domain_capabilities_of_arm_ibm_z_and_xen_are_read(name, arch, domain_type, buses, security):
     found = parse_domain_capabilities(document("domain_capabilities", name), ())
     assert (found.arch, found.domain_type, found.buses, found.launch_security) == (arch, domain_type, buses, security)
 
