@@ -126,8 +126,8 @@ def test_a_changed_setting_renews_the_cached_comparison():
 
 
 @given(worlds(), worlds())
-def test_a_cached_comparison_does_not_change_a_decision(one, other):
-    """An audit decides the same with the comparison that an earlier audit cached and without it."""
+def test_cached_results_do_not_change_a_decision(one, other):
+    """An audit may reuse the last audit's comparison of nova, host and Placement. Its decisions stay the same."""
     before = decide(one.facts, one.chosen, SUBJECT, one.written).compared
     for world in (one, other):
         assert decide(world.facts, world.chosen, SUBJECT, world.written, before) == decide(

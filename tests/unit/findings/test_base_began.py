@@ -47,7 +47,7 @@ def test_the_start_time_of_a_fault_may_be_unknown():
 
 
 def test_the_digest_does_not_depend_on_the_start_of_the_fault():
-    """The digest of a finding's evidence is the same with and without a known start of the fault."""
+    """A finding has the same digest of its evidence, whether or not the agent knows when the fault began."""
     worlds = [snapshot(nova=state(instance(**AWAY)), placement=RECORDED)]
     ended = (migration(status="completed", updated_at=AT),)
     worlds.append(snapshot(nova=state(instance(**AWAY), migrations=ended), placement=RECORDED))

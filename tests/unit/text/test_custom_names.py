@@ -14,7 +14,7 @@ from agent.text.custom_names import NAME_LIMIT, is_custom_name
 
 @pytest.mark.parametrize("name", ["CUSTOM_A", "CUSTOM__", "CUSTOM_0", "CUSTOM_" + "A" * (NAME_LIMIT - 7)])
 def test_valid_custom_resource_class_names_are_accepted(name):
-    """The agent accepts names such as CUSTOM_A, which also match Placement's pattern for custom resource classes."""
+    """The agent accepts names such as CUSTOM_A, as Placement's pattern for custom resource classes does."""
     assert is_custom_name(name)
     assert re.search(common.CUSTOM_RC_PATTERN, name)
 

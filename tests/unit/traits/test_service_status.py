@@ -44,8 +44,8 @@ PUTS = {
 
 
 @pytest.mark.parametrize(("disabled", "before", "expected"), PUTS.values(), ids=PUTS.keys())
-def test_a_disabled_service_changes_only_its_own_trait(disabled, before, expected):
-    """A disabled or enabled compute service makes the agent change only the trait COMPUTE_STATUS_DISABLED."""
+def test_disabling_the_compute_service_changes_one_trait(disabled, before, expected):
+    """If nova's compute service is disabled or enabled, the agent changes only the trait COMPUTE_STATUS_DISABLED."""
     world = snapshot(nova=state(service=service(disabled=disabled)), placement=view(provider=root(traits=before)))
     assert [w.traits for w in decided(world).plan.writes if isinstance(w, PutTraits)] == expected
 
