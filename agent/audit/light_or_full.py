@@ -118,7 +118,8 @@ def judged(
         return Judged("the last audit saw a change that may not have been finished")
     if last.sign is None or not last.sign.is_settled:
         return Judged(
-            "a light read might miss a change: a row changed just before the last full read, or that read kept no sign"
+            "a light read might miss a change: a row changed just before the last full read, "
+            "or that read returned no digest"
         )
     if is_due:
         return Judged("the schedule asks for a full read of nova's database")

@@ -88,7 +88,7 @@ def image_store_rows(snapshot: Snapshot) -> tuple[StorageRow, ...]:
 def leftovers(snapshot: Snapshot) -> tuple[OwnedFiles, ...]:
     """Return the folders of instances that left this host, sorted by path.
 
-    A folder counts only if the agent knows every instance and domain that could own it.
+    The list has a folder only if the agent could read every instance and domain that may own the folder.
     """
     found = (files for store in snapshot.stored.image_stores for files in _owned_files(store, _guests(snapshot, store)))
     return tuple(files for files in found if files.kind is StoreOwner.LEFTOVER)

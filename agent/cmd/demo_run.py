@@ -28,7 +28,10 @@ _NO_NOVA_COMPUTE = (
 
 
 def run(built: DemoCloud, progress: Callable[[str], None]) -> DemoRun:
-    """Audit both hosts until each finding is confirmed, repair and undo story 1, and return what the demo prints."""
+    """Audit both hosts until each finding is confirmed; return what the demo prints.
+
+    The demo also repairs the fault of its first story, and then undoes the repair.
+    """
     with contextlib.ExitStack() as stack:
         stack.enter_context(lvm_sees(built))
         agents = {host.name: stack.enter_context(agent_of(built, host)) for host in HOSTS}

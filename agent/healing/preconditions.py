@@ -103,8 +103,8 @@ def fate_of(
 def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost: PlacementError) -> Fate:
     """Read the consumers once; return DONE if all have their planned allocations, otherwise UNKNOWN.
 
-    Placement may carry out the lost write while the consumers are read one by one. Then only some of them have their
-    planned allocations.
+    Placement's answer to the write was lost, so Placement may carry out the write while the agent reads the consumers
+    one by one. Then only some of them have their planned allocations, and the result is UNKNOWN.
     """
     try:
         pairs = [(allocations.consumer(change.before.consumer_uuid), change) for change in changes]

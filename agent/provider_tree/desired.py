@@ -93,10 +93,10 @@ def _observed_classes(provider: Provider | None) -> frozenset[str]:
 
 
 def classes_of(resource: Resource, snapshot: Snapshot) -> list[str]:
-    """Return the names of the classes that ``resource`` (a module of agent/resources) decides.
+    """Return the names of the classes whose inventory ``resource`` (a module of agent/resources) computes.
 
-    These are the classes in ``resource.classes``, and every class on the root provider that ``resource`` owns. If there
-    is no such class, return the resource's name.
+    These are the classes in ``resource.classes``, and the root provider's classes for which ``resource.owns`` is true.
+    If there is no such class, return the resource's name.
     """
     observed = _observed_classes(snapshot.observed_root)
     return sorted(resource.classes | {name for name in observed if resource.owns(name)}) or [resource.name]

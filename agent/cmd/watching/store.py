@@ -15,8 +15,8 @@ from agent.fleet.host import HostSeen, host_seen, sender_of
 #: The maximum number of hosts of one cell. No real cell has more hosts. So if more host names arrive, some client
 #: invents names.
 MOST_HOSTS = 30_000
-#: The store remembers at most this many senders of unreadable messages. When the store has MOST_HOSTS hosts, it leaves
-#: out all further hosts, and counts at most this many of them.
+#: The store remembers at most MOST_ODD senders of unreadable messages. When the store has MOST_HOSTS hosts, it leaves
+#: out all further hosts, and it counts the left-out hosts up to MOST_ODD.
 MOST_ODD = 1000
 
 #: A function that gets each valid message, and the HostSeen that was read from the message.
