@@ -33,7 +33,7 @@ def refuse(problems: Iterable[str]) -> None:
 
 
 class Tolerated(NamedTuple):
-    """A check of an option that nova-compute does not make. So the agent tolerates a wrong value in nova.conf.
+    """An option that the agent checks and nova-compute does not check. A wrong value in nova.conf is tolerated.
 
     ``outcome`` says what the agent does with a wrong value in nova.conf.
     """

@@ -161,10 +161,12 @@ HISTORY_SET_ASIDE: Final = Event(
 )
 HISTORY_UNSAVED: Final = Event("findings' history not written, tried again by the next audit", WARNING, Logger.AGENT)
 STORE_UNREADABLE: Final = Event(
-    "store.json (place of guests' disks) not readable, the agent continues without this file", WARNING, Logger.AGENT
+    "store.json (says where guests' disks are) not readable, the agent continues without this file",
+    WARNING,
+    Logger.AGENT,
 )
 STORE_UNSAVED: Final = Event(
-    "store.json (place of guests' disks) not written, tried again by the next audit", WARNING, Logger.AGENT
+    "store.json (says where guests' disks are) not written, tried again by the next audit", WARNING, Logger.AGENT
 )
 STATE_DIR_UNUSABLE: Final = Event(
     "state directory not usable now, so the agent saves nothing there", WARNING, Logger.AGENT

@@ -104,7 +104,7 @@ def amounts_of(report: AuditReport, codes: frozenset[str], book: str) -> dict[st
     """Return the amounts of all consumers that have a finding with one of these codes, summed by resource class.
 
     ``book`` selects the source: ``promised`` (nova's database) or ``recorded`` (Placement). If the audit could not read
-    this source, the amounts come from the evidence that the last check of each finding found.
+    this source, the amounts come from each finding's evidence, as it was at the last check.
     """
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in report.ledger:

@@ -103,9 +103,10 @@ def test_why_lists_vcpus_allocated_to_no_instance_here(host, rest):
             ("guest-unknown", 2, 1, False),
         ],
     )
-    (line,) = [line for line in ended.stdout.splitlines() if "that nova gave to no instance here: " in line]
+    (line,) = [line for line in ended.stdout.splitlines() if "that belongs to no instance of this host: " in line]
     assert line.startswith(
-        "  on this host, Placement counts VCPU that nova gave to no instance here: allocation-leaked 4 (stocktake heal"
+        "  Placement counts VCPU on this host that belongs to no instance of this host: "
+        "allocation-leaked 4 (stocktake heal"
     )
     assert line.endswith("; see stocktake explain VCPU")
     # Findings do not matter if the request exceeds max_unit.

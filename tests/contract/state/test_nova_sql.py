@@ -233,7 +233,8 @@ def test_the_error_shows_a_missing_column(filled, source):
         read(source)
 
 
-def test_the_error_shows_a_column_dropped_between_two_reads(filled, source):
+def test_the_read_error_contains_the_name_of_a_dropped_column(filled, source):
+    """A column of nova's database is dropped between two reads. The second read fails with the column's name."""
     read(source)
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE block_device_mapping DROP COLUMN destination_type")

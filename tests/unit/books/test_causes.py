@@ -115,8 +115,8 @@ def test_an_unknown_guest_explains_its_unallocated_use():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_unlisted_usage_explains_only_its_own_provider():
-    """Usage without a listed allocation explains over-capacity on the same provider, not on another one."""
+def test_unlisted_usage_is_a_cause_on_its_own_provider_only():
+    """The finding usage-unlisted of one provider is a cause of over-capacity of this provider, and of no other one."""
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)

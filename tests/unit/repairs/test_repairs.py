@@ -60,8 +60,8 @@ def test_the_daemon_may_do_all_repairs_except_one(tmp_path):
         heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = volume-foreign\n"))
 
 
-def test_the_daemon_cannot_repair_allocation_differs(tmp_path):
-    """If [heal] codes contains allocation-differs, the agent rejects it: only `stocktake heal` does this repair."""
+def test_heal_codes_rejects_a_repair_for_operators_only(tmp_path):
+    """The option [heal] codes must not contain allocation-differs, because only an operator may start its repair."""
     with pytest.raises(
         ConfigError, match="the daemon does not repair allocation-differs: run `stocktake heal`; valid "
     ):

@@ -219,7 +219,7 @@ def test_an_overcommitted_thin_pool_is_divided_by_size() -> None:
 
 
 def test_each_volume_in_a_thin_pool_has_its_own_owner() -> None:
-    """If a thin pool contains an instance disk, each volume in the pool counts for its own owner."""
+    """The agent finds an owner for each volume in a thin pool, such as an instance, a guest without nova, or cinder."""
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {
