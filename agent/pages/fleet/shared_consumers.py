@@ -115,7 +115,7 @@ def _blocks(facts: FleetFacts) -> tuple[Block, ...]:
     in_sums = (
         'The table marks a surplus allocation with "(in wasted)" if this page counts the allocation as wasted.'
         if any(each.wasted_by for each in found)
-        else "Surplus allocations (on hosts where the consumer does not live) are not in this page's wasted amounts."
+        else "This page does not count surplus allocations (on hosts where the consumer does not live) as wasted."
     )
     said = (
         "Each host on which such a consumer has allocations reports the consumer as an error. The allocations on the "

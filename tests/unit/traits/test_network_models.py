@@ -57,7 +57,7 @@ def test_the_igb_trait_stays_on_kvm_if_versions_are_unknown():
 
 
 def test_the_igb_trait_stays_if_libvirt_cannot_be_read():
-    """The agent leaves the trait of the network card igb unchanged if it cannot read libvirt."""
+    """The agent leaves the trait for guests' network cards of model igb unchanged if it cannot read libvirt."""
     told = network_models.wish(snapshot(lost=[LIBVIRT]), settings())
     assert told.wanted == {PREFIX + name for name in KVM} | {PACKED}
     assert told.unwanted == {PREFIX + "LAN9118"}

@@ -36,7 +36,10 @@ NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked fro
 
 
 def test_a_higher_ratio_for_another_host_is_not_advised():
-    """For another host, `stocktake why` advises to request less, and not to raise the ratio."""
+    """A request does not fit on another host.
+
+    `stocktake why` advises a smaller request, and not a higher ratio there.
+    """
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (
