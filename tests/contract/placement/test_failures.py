@@ -509,8 +509,8 @@ def test_slow_headers_end_at_the_timeout(rest, tmp_path):
         assert host.audit().report.outcome is Outcome.CLEAN
 
 
-def test_an_audit_after_an_outage_reports_no_finding(rest, gate, one):
-    """The host's CPUs change while Placement is down. The next audit writes the new number to Placement."""
+def test_the_first_audit_after_an_outage_writes_new_amounts(rest, gate, one):
+    """The host's CPUs change while Placement is down. The next audit writes their number and reports no finding."""
     for cpus in (8, 12, 16, 20):
         one.cpus = cpus + 1
         gate.before = lambda _asked: page(503)

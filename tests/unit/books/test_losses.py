@@ -32,7 +32,7 @@ LIBVIRT_FAILED = (Failed(LIBVIRT, denied=False),)
 
 
 def test_an_outage_is_an_error_after_3_audits_and_300_s():
-    """The agent's finding about an unread source is a warning until both limits are reached."""
+    """If libvirt cannot be read, the finding is a warning at first, and an error after 3 audits and 300 s."""
     _, told = life(*((second, LIBVIRT_FAILED) for second in (0, 60, 120, 299, 300, 360)))
     assert told == [[False], [False], [False], [False], [True], [True]]
     _, told = life((0, LIBVIRT_FAILED), (400, LIBVIRT_FAILED), (401, LIBVIRT_FAILED))

@@ -146,8 +146,8 @@ SHARED_QUIET = {
 
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
-def test_only_the_instance_host_reports_a_leak_on_shared_storage(nova):
-    """An allocation of a deleted instance on shared storage is not reported by another host."""
+def test_only_the_instance_host_reports_a_leaked_disk_allocation(nova):
+    """A deleted instance still has an allocation on a sharing provider. Agents on other hosts do not report it."""
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))

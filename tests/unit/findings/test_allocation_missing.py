@@ -74,6 +74,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_instance_may_need_no_allocation(world):
-    """During a build, a task or a migration of an instance, no missing allocation is reported."""
+def test_no_missing_allocation_is_reported_during_a_change(world):
+    """While nova builds, changes or migrates an instance, the agent does not report that its allocation is missing."""
     assert findings(world, CODE) == ()

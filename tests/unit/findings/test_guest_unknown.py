@@ -90,8 +90,11 @@ def test_the_option_unknown_guests_decides_what_is_reserved(policy, told, reserv
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_allocated_resources_of_a_guest_are_not_reserved():
-    """If Placement already counts the VCPU of an unknown guest, the agent does not reserve them again."""
+def test_vcpus_that_a_guest_has_allocated_are_not_reserved():
+    """Placement has an allocation of a guest that is unknown to nova.
+
+    The agent does not also reserve the guest's VCPU.
+    """
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]
