@@ -12,5 +12,7 @@ def test_each_test_name_has_at_most_60_characters():
     long = []
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         names = [node.name for node in ast.walk(parse(path)) if isinstance(node, ast.FunctionDef)]
-        long += [f"{path.name}: {name}" for name in names if name.startswith("test_") and len(name) > LONGEST]
+        long += [
+            f"{path.relative_to(ROOT)}: {name}" for name in names if name.startswith("test_") and len(name) > LONGEST
+        ]
     assert long == []

@@ -199,7 +199,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def test_s19_to_s22_agent_and_nova_agree_on_numa_usage(answers):
+def test_s19_s20_s21_s22_agent_and_nova_agree_on_numa_usage(answers):
     """For random guests, the agent and nova's own code calculate the same use of each NUMA cell."""
     refused = 0
     for case, theirs in answers:

@@ -127,7 +127,7 @@ OPTS = [
         min=1,
         mutable=True,
         help="Seconds between two summaries in the log when nothing changes. With the default, a day without changes "
-        "takes less than 150 lines of log. SIGHUP applies a new value.",
+        "takes fewer than 150 lines of log. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "source_deadline",
