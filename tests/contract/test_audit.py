@@ -197,7 +197,7 @@ def test_the_agent_takes_over_a_provider_only_if_configured(placement, host):
 
 
 def test_an_observer_does_not_report_nova_compute_as_a_rival(placement, host):
-    """An agent in role observer writes nothing, so nova-compute may write to the same provider in Placement."""
+    """An agent in role observer writes nothing, so it does not report nova-compute as a rival writer."""
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")
     host.configure({"agent": {"role": "observer"}})

@@ -178,9 +178,9 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
 
 
 def test_the_agent_allocates_less_if_capacity_is_short(placement, host, door):
-    """New instances leave 2 VCPU for a guest of 3 that nova does not know.
+    """A guest unknown to nova has 3 VCPU, but the host has only 2 free.
 
-    The agent allocates 2 and reports the third.
+    The agent allocates 2 and reports the missing one.
     """
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))

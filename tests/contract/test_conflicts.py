@@ -105,7 +105,7 @@ def test_s140_a_retry_keeps_a_class_of_another_client(placement, host):
 
 
 def test_s141_an_audit_gives_up_after_four_conflicts(placement, host):
-    """Another client changes the provider before each write of the agent, and the audit's outcome is partial."""
+    """Another client changes the provider before each of the agent's four writes; the audit's outcome is partial."""
     writer = ForeignWriter(placement, host.provider_uuid, times=100)
     report, clock = audited(host, writer)
     assert (report.attempts, report.conflicts, report.outcome) == (4, 4, Outcome.PARTIAL)

@@ -249,7 +249,7 @@ def _changes(practice, number, heal):
 
 @pytest.mark.root
 def test_printed_commands_and_heal_repair_all_practice_faults(practice):
-    """A user of `stocktake demo --practice` runs the commands that an audit prints, and then `stocktake heal`."""
+    """In `stocktake demo --practice`, an audit's printed commands and `stocktake heal` repair every fault."""
     said = on_host(practice, 1, "stocktake audit")
     commands = re.findall("^ hand: ((?:lvremove|python3|rm) .*)$", said, re.MULTILINE)
     assert len(commands) == 4

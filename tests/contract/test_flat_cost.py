@@ -261,7 +261,7 @@ def spread_out(placement: Rest, made: Quiet) -> str:
 
 
 def test_a_second_audit_confirms_usage_without_a_consumer(tmp_path, placement):
-    """Placement counts usage of a consumer that its database lacks.
+    """Placement counts the usage of a consumer that it does not list.
 
     One audit reports this, and the next confirms it.
     """
@@ -307,7 +307,7 @@ def test_most_audits_read_the_usage_of_one_provider(tmp_path, placement):
 
 
 def test_a_full_audit_always_reports_usage_without_a_consumer(tmp_path, placement):
-    """Placement counts usage of a consumer that is missing in its database. A full audit always reports this."""
+    """Placement counts the usage of a consumer that it does not list. Every full audit reports this."""
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(2)
         take_record(placement, made.consumers[0])

@@ -373,7 +373,7 @@ def test_s56_heal_does_not_overwrite_a_simultaneous_change(host):
 
 
 def test_a_change_after_the_plan_stops_heal_early(host):
-    """Another client changes an allocation after heal planned; heal refuses and writes no journal entry."""
+    """Another client changes an allocation after heal made its plan; heal refuses and writes no journal entry."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.allocate({host.root: {"VCPU": 1}}, consumer)
@@ -396,7 +396,7 @@ def an_hour_ago() -> datetime.datetime:
 
 
 def test_heal_keeps_a_recreated_allocation_that_was_seconds_old(host):
-    """After heal planned, another client recreates a leaked allocation that is seconds old; heal keeps it."""
+    """Another client recreates a seconds-old leaked allocation after heal's plan; heal keeps the new allocation."""
     consumer, now = host.allocate("gone", here=HELD), datetime.datetime.now(datetime.UTC)
     written_at(host, consumer, now)
     was = (host.generation(consumer), host.allocations(consumer))
@@ -423,7 +423,7 @@ def test_heal_repairs_an_old_leak_on_a_busy_host(host):
 
 
 def test_heal_keeps_a_recreated_allocation_that_was_an_hour_old(host):
-    """After heal planned, another client recreates a leaked allocation that is an hour old; heal keeps it."""
+    """Another client recreates an hour-old leaked allocation after heal's plan; heal keeps the new allocation."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     was = (host.generation(consumer), host.allocations(consumer))
@@ -465,7 +465,7 @@ def test_heal_keeps_an_allocation_recreated_in_its_last_check(host):
 
 
 def test_a_new_child_provider_after_the_plan_stops_heal(host):
-    """The host gets a child provider in Placement after heal planned; the plan is outdated, so heal stops."""
+    """The host gets a new child provider in Placement after heal made its plan, so heal stops."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
@@ -687,8 +687,8 @@ def test_s161_heal_skips_an_instance_in_build_or_resize(host, change):
         assert host.told("heal").document["actions"] == []
 
 
-def test_s162_heal_corrects_the_project_and_user_of_a_consumer(host):
-    """Heal sets an allocation's project and user to those of the instance in nova's database; undo restores them."""
+def test_s162_heal_corrects_project_and_user_of_an_allocation(host):
+    """Heal sets an allocation's project and user to those of the instance. `stocktake undo` restores the old ones."""
     held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
     consumer = host.allocate("i1", here=held, kind="INSTANCE")
     with host.cell(host.resting(project_id="their-project", user_id="their-user")):

@@ -75,8 +75,8 @@ class TestTestDriver:
             ("i686", "xen", ("test",)),
         ]
 
-    def test_an_unknown_cpu_model_is_reported(self):
-        """If libvirt does not know a model of cpu_models, the agent reports the model's features as missing."""
+    def test_features_of_an_unknown_cpu_model_are_reported_missing(self):
+        """If libvirt does not know a configured CPU model, the agent reports the model's features as missing."""
         found = capabilities_of("test:///default", cpu_mode="custom", cpu_models=("qemu32", "PENTIUM3", "no-such"))
         features = dict(found.model_features)
         assert features.keys() == {"qemu32", "PENTIUM3"}
@@ -240,7 +240,7 @@ class TestSystemLibvirtd:
         )
         assert not nature.still_holds((True,), 0.0)
 
-    def test_a_failed_write_connection_lacks_domain_capabilities(self, system):
+    def test_domain_capabilities_need_a_read_write_connection(self, system):
         """If the agent gets no read-write connection to libvirt, it reports the domain capabilities as missing."""
         connection = libvirt.openReadOnly(system.uri)
         uri = "qemu+unix:///system?socket=/nowhere/sock"

@@ -121,8 +121,8 @@ def test_an_unchanged_device_is_read_once_in_64_lists(node):
     assert {name: counting.read.count(name) for name in TEXTS if name != GPU} == dict.fromkeys(TEXTS.keys() - {GPU}, 1)
 
 
-def test_a_new_virtual_function_causes_a_read_of_its_parent(node):
-    """After a new virtual function appears in libvirt's list, the agent reads its physical function again."""
+def test_a_new_vf_causes_a_read_of_its_physical_function(node):
+    """After a new virtual function (VF) appears in libvirt's list, the agent reads its physical function again."""
     fewer = [
         text.replace("<address domain='0x0000' bus='0x81' slot='0x00' function='0x2'/>", "") for text in without(VF)
     ]

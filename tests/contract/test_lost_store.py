@@ -149,7 +149,7 @@ def test_a_missing_guest_disk_reveals_an_unmount(placement, host, mounts):
 
 
 def test_a_larger_disk_gb_in_placement_reveals_an_unmount(placement, host, mounts):
-    """The disk left after an unmount is smaller than DISK_GB in Placement, so the agent notices the unmount."""
+    """After an unmount, the file system is smaller than DISK_GB in Placement, so the agent notices the unmount."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     once(host)

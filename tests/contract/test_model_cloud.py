@@ -13,8 +13,8 @@ SEED = int(os.environ.get("STOCKTAKE_CLOUD_SEED", "1"))
 LENGTH = 250
 
 
-def test_random_events_hide_no_leak_from_the_agent(placement, tmp_path):
-    """After random cloud events on a real Placement, the agent finds all leaks and keeps all valid allocations."""
+def test_the_agent_finds_all_leaks_after_random_cloud_events(placement, tmp_path):
+    """After random cloud events, the agent finds all leaked allocations and keeps all valid ones."""
     client = client_of(tmp_path, placement.server.url)
     tally, number = Tally(), 0
     while tally.steps < STEPS:

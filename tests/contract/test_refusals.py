@@ -132,7 +132,10 @@ def test_a_child_name_conflict_is_reported_until_resolved(placement, auditor):
 
 
 def test_a_rival_writer_is_reported_despite_a_refused_write(placement, auditor):
-    """Another client overwrites the inventory; the agent reports that even while Placement refuses a write."""
+    """Another client overwrites the host's inventory.
+
+    The agent reports this even if Placement refuses its own write.
+    """
     placement.make_provider(auditor.child(SEV_CHILD))
     auditor.audit()
     root = auditor.host.provider_uuid

@@ -512,7 +512,7 @@ def test_heal_detects_a_reshape_that_completes_late(cards):
 
 
 def test_a_failed_check_makes_the_reshape_result_unknown(cards):
-    """Placement's answer to a reshape is lost and the agent's check fails; the agent reports the result as unknown."""
+    """Placement's answer to a reshape is lost and a later check fails; the agent reports the result as unknown."""
     cards.scheduled()
     lost = []
 

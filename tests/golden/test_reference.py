@@ -111,7 +111,7 @@ def test_agent_and_nova_compute_have_equal_provider_trees(name, tmp_path, monkey
 
 
 def test_the_flag_pni_gives_the_sse3_trait(tmp_path, monkeypatch):
-    """libvirt reports the CPU flag SSE3 as pni; the agent wants trait HW_CPU_X86_SSE3, which nova-compute misses."""
+    """libvirt's CPU flag pni means SSE3, so the agent sets trait HW_CPU_X86_SSE3, unlike nova-compute."""
     world = played("default", tmp_path, monkeypatch)
     assert '<feature policy="require" name="pni"/>' in world.recording.text("expanded_cpu.xml").replace("'", '"')
     assert SSE3 not in world.recording.placement["providers"][0]["traits"]
@@ -144,7 +144,7 @@ NOT_THE_DRIVER_S = {"vcpus_used", "memory_mb_used", "local_gb_used"}
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_agent_and_nova_compute_agree_on_the_compute_node(name, tmp_path, monkeypatch):
-    """Apart from used amounts, the agent computes the compute node record that a real nova-compute wrote."""
+    """The agent computes the same compute node record as a real nova-compute, apart from the used amounts."""
     world = played(name, tmp_path, monkeypatch)
     row = world.recording.compute_node
     chosen = dataclasses.replace(world.settings, my_ip=row["host_ip"])

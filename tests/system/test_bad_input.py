@@ -200,7 +200,7 @@ def test_an_invalid_provider_yaml_ends_the_agent_with_78(between, host):
 
 
 @pytest.mark.parametrize("content", ["", "[DEFAULT]\nhost = a\n"], ids=["empty", "nothing of ours"])
-def test_a_missing_required_option_ends_the_agent_with_78(host, content):
+def test_missing_required_options_end_the_agent_with_78(host, content):
     """Options [state] source and [placement] auth_type are missing; the agent prints both and exits with 78."""
     host.config_file.write_text(
         content + f"[agent]\nstate_dir = {host.folder}/state\nrun_dir = {host.folder}/run\nnova_conf =\n"

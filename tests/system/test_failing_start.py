@@ -287,8 +287,8 @@ def test_the_agent_exits_78_for_an_invalid_compute_node_uuid(placement, host, da
 
 
 @pytest.mark.parametrize("daemon", [(), ("--once",)], ids=["daemon", "once"])
-def test_the_agent_exits_78_if_its_node_uuid_is_lost(host, daemon):
-    """The compute_id file and nova's compute_nodes row of a known host are gone; the agent exits with 78."""
+def test_the_agent_exits_78_if_its_compute_node_uuid_is_lost(host, daemon):
+    """A host with a nova service has lost its compute_id file and compute_nodes row; the agent exits with 78."""
     (host.folder / "compute_id").unlink()
     with host.rows() as connection:
         cell.remove_rows(connection, "compute_nodes", {"id": 1})

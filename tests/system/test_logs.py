@@ -156,7 +156,7 @@ def assert_proper(daemon: Daemon) -> None:
 
 
 def test_each_change_of_the_host_is_logged_exactly_once(stage):
-    """For example, the daemon logs the loss of libvirt only once."""
+    """The daemon logs each change, such as a new guest or the loss of libvirt, exactly once."""
     host, root = stage.host, stage.host.provider_uuid
     host.agent("--once")
     stage.placement.allocate({root: {"VCPU": 2, "MEMORY_MB": 256}}, DEFAULT_DOMAIN)

@@ -50,7 +50,10 @@ def remembered(agent: Agent, *sightings: object) -> Path:
     ],
 )
 def test_an_invalid_row_in_findings_json_is_skipped(agent, name, value):
-    """The agent uses the other rows, keeps a copy of the file, and `stocktake status` shows which row is invalid."""
+    """The agent skips an invalid row of findings.json and keeps a copy of the file.
+
+    `stocktake status` shows which row is invalid.
+    """
     path = remembered(agent, RIVAL, {**RIVAL, "id": "other", name: value})
     before = path.read_text()
     ended = agent.once()

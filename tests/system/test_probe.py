@@ -121,7 +121,7 @@ def test_the_probe_refuses_an_invalid_request(served: ProbeSocket, sent: bytes, 
 
 
 def test_the_probe_stops_reading_an_endless_request(served: ProbeSocket) -> None:
-    """The root helper stocktake-probe refuses a request over 4096 bytes long before the caller has sent 1 GiB."""
+    """A caller sends an endless request; the root helper stocktake-probe refuses it and stops reading."""
     piece, sent = b"x" * (1 << 20), 0
     with served.connection() as connection:
         try:
@@ -154,7 +154,7 @@ def test_an_lvm_read_fails_if_the_probe_answers_nonsense(own: ProbeSocket, body:
 
 
 def test_an_lvm_read_fails_if_the_probe_socket_is_missing(own: ProbeSocket) -> None:
-    """An agent that reads LVM through the root helper stocktake-probe reports that the helper cannot be reached."""
+    """If the socket of the root helper stocktake-probe is missing, the agent's LVM read fails."""
     with pytest.raises(SourceUnavailable, match="cannot be reached: No such file or directory"):
         through(own)
 
@@ -277,7 +277,7 @@ def test_inventories_stay_if_the_probe_answers_nonsense(own: ProbeSocket, tmp_pa
 
 
 def test_the_probe_measures_disk_files_that_only_root_may_read(own: ProbeSocket, placement, tmp_path):
-    """With stocktake-probe, an unprivileged agent reports the same sizes as an agent that runs as root."""
+    """An unprivileged agent with stocktake-probe reports the same disk file sizes as an agent that runs as root."""
     with contextlib.closing(Mounts()) as mounts:
         folder = own.folder / "instances"
         mounts.tmpfs(folder, 64)
@@ -313,8 +313,8 @@ def test_the_probe_measures_only_disks_that_libvirt_lists(own: ProbeSocket):
         ProbeMeter(own.path).measure(frozenset({disk}), lambda _path: None)
 
 
-def test_the_probe_measures_no_disk_if_libvirt_is_down(own: ProbeSocket):
-    """If libvirt cannot be read, the root helper stocktake-probe measures only nova's instances folder."""
+def test_the_probe_measures_no_guest_disk_if_libvirt_is_down(own: ProbeSocket):
+    """If libvirt is down, the root helper stocktake-probe measures nova's instances folder and no guest disk."""
     own.configure(uri="test:///nowhere.xml")
     own.serve()
     assert len(ProbeMeter(own.path).measure(frozenset(), lambda _path: None).image_stores) == 1
@@ -324,7 +324,7 @@ def test_the_probe_measures_no_disk_if_libvirt_is_down(own: ProbeSocket):
 
 
 def test_the_probe_refuses_a_libvirt_uri_with_a_command(own: ProbeSocket):
-    """A libvirt URI with `command=` would let the root helper stocktake-probe start a program."""
+    """The root helper stocktake-probe refuses a libvirt URI with `command=`, because it would start a program."""
     own.configure(uri="qemu+ext:///system?command=/bin/true")
     own.serve()
     with pytest.raises(SourceDenied, match="does not lead to a socket of this host"):

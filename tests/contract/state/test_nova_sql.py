@@ -207,7 +207,7 @@ def add_instances(engine, numbers):
 
 
 def test_more_instances_need_no_more_sql_statements(filled, source):
-    """The agent reads 700 more instances with as many SQL statements as before, at most 11 of them SELECT."""
+    """The agent reads 700 more instances with the same number of SQL statements."""
     few = statements_of(source, frozenset({uuid(1)}))
     consumers = add_instances(filled, range(10_000, 10_700))
     many = statements_of(source, consumers)
@@ -225,7 +225,7 @@ def test_one_sql_query_looks_up_at_most_500_consumers(filled, source):
 
 
 def test_the_error_shows_a_missing_column(filled, source):
-    """Nova's database lacks a column that the agent needs."""
+    """Nova's database lacks a needed column, and the agent's error contains the column's name."""
     with filled.begin() as connection:
         connection.exec_driver_sql("ALTER TABLE instance_extra DROP COLUMN migration_context")
 
@@ -331,7 +331,7 @@ def test_garbage_in_a_sqlite_file_makes_the_read_fail(tmp_path):
 
 
 def test_a_locked_sqlite_file_makes_the_read_fail_in_time(tmp_path):
-    """Another process holds the lock of nova's SQLite file. The agent's read fails, and succeeds after the unlock."""
+    """Another process locks nova's SQLite file, so the agent's read fails in time. A read after the unlock succeeds."""
     url = f"sqlite:///{tmp_path / 'cell.db'}"
     engine = sqlalchemy.create_engine(url)
     cell.create_tables(engine)

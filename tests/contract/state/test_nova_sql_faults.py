@@ -91,7 +91,7 @@ def on_statement(source, word, act):
 
 
 def test_a_killed_database_makes_reads_fail_until_restart(server, source):
-    """The agent's read of nova's database fails in time. After the restart the agent reads the same data as before."""
+    """Nova's database is killed, so the agent's read fails. A read after the database's restart succeeds."""
     good = read(source)
     server.kill()
     try:
@@ -102,8 +102,8 @@ def test_a_killed_database_makes_reads_fail_until_restart(server, source):
     assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_first_read_with_the_database_down_fails(server, source_of):
-    """Nova's database is down at the agent's first read. After the database's start a read succeeds."""
+def test_a_first_read_fails_while_the_database_is_down(server, source_of):
+    """The agent's first read fails while nova's database is down. A read after the database's start succeeds."""
     server.stop()
     source = source_of(server.url("cell"))
     try:
@@ -122,7 +122,10 @@ def test_a_database_restart_between_two_reads_causes_no_error(server, source):
 
 
 def test_a_first_read_of_a_frozen_database_fails_in_time(server, source_of):
-    """Nova's database does not answer the agent's first read. A read succeeds after the database resumes."""
+    """Nova's database is frozen at the agent's first read, so the read fails in time.
+
+    A read after the freeze succeeds.
+    """
     source = source_of(server.url("cell"))
     with server.paused():
         refusal(source)
@@ -131,7 +134,10 @@ def test_a_first_read_of_a_frozen_database_fails_in_time(server, source_of):
 
 
 def test_a_second_read_of_a_frozen_database_fails_in_time(server, source):
-    """Nova's database freezes after the agent's first read. A read succeeds after the database resumes."""
+    """Nova's database freezes after the agent's first read, so the second fails in time.
+
+    A read after the freeze succeeds.
+    """
     read(source)
     with server.paused():
         refusal(source)
@@ -140,7 +146,7 @@ def test_a_second_read_of_a_frozen_database_fails_in_time(server, source):
 
 
 def test_a_read_fails_in_time_if_the_database_freezes(server, source):
-    """Nova's database freezes in the middle of the agent's read. A read succeeds after the database resumes."""
+    """Nova's database freezes during the agent's read, so the read fails in time. A read after the freeze succeeds."""
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.pause):
@@ -152,7 +158,10 @@ def test_a_read_fails_in_time_if_the_database_freezes(server, source):
 
 
 def test_a_read_fails_in_time_if_the_database_is_killed(server, source):
-    """Nova's database is killed in the middle of the agent's read. A read succeeds after the restart."""
+    """Nova's database is killed during the agent's read, so the read fails in time.
+
+    A read after its restart succeeds.
+    """
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.kill):
@@ -178,7 +187,7 @@ def test_a_read_is_repeated_after_its_connection_was_killed(server, source):
 
 
 def test_a_locked_table_makes_reads_fail_until_the_unlock(server, source):
-    """Another client locks the table "migrations" of nova's database, and the agent's read fails in time."""
+    """Another client locks a table of nova's database, so the agent's read fails. A read after the unlock succeeds."""
     read(source)
     engine = sqlalchemy.create_engine(server.url("cell"))
     with engine.connect() as locker:
@@ -200,7 +209,7 @@ def test_max_statement_time_does_not_exceed_the_deadline(source):
 
 
 def test_a_read_is_consistent_on_a_read_committed_server(server, source_of):
-    """The server's default isolation is READ COMMITTED. The agent's read still sees no insert of another client."""
+    """Even if the default isolation is READ COMMITTED, the agent's read sees no row that is added meanwhile."""
     server.execute("SET GLOBAL TRANSACTION ISOLATION LEVEL READ COMMITTED")
     source = source_of(server.url("cell"))
     count = "SELECT COUNT(*) FROM instances"
@@ -247,7 +256,7 @@ def test_the_heartbeat_of_a_deleted_service_is_ignored(server, source_of):
 
 
 def test_the_error_about_a_wrong_password_omits_the_password(server, source_of):
-    """Nova's database refuses the agent's password."""
+    """If nova's database refuses the agent's password, the agent's error does not contain the password."""
     source = source_of(server.url("cell", password="n0t-this"))
     message = refusal(source, ENOUGH_S)
 
@@ -291,8 +300,8 @@ def test_the_error_shows_an_unknown_option_of_the_database_url(server, source_of
         bytes(range(256)) * 64,
     ],
 )
-def test_a_port_without_a_database_makes_the_read_fail(greeting, source_of):
-    """The port in the agent's database URL belongs to another service, for example SSH or HTTP."""
+def test_a_database_port_of_another_service_makes_the_read_fail(greeting, source_of):
+    """If the database URL leads to another service, for example SSH or HTTP, the agent's read fails."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
 

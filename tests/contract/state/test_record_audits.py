@@ -249,7 +249,7 @@ def test_an_audit_changes_no_compute_node_while_data_is_stale(world):
 
 
 def test_s158_an_orphaned_provider_with_allocations_is_kept(world):
-    """The agent keeps an old provider in Placement until all allocations of that provider are gone."""
+    """The agent keeps an orphaned provider in Placement until all allocations of that provider are gone."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})
@@ -299,7 +299,7 @@ def test_an_orphaned_provider_is_deleted_after_a_crash(world):
 
 
 def test_an_empty_provider_of_another_host_is_kept(world):
-    """A provider's compute node row in nova moved to another host. The agent keeps the empty provider."""
+    """An old compute node row in nova now belongs to another host. The agent keeps the row's empty provider."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})
