@@ -78,7 +78,7 @@ def test_the_first_audit_publishes_the_inventory(placement, host):
 
 
 def test_a_cached_allocation_that_nova_deleted_is_not_a_leak(placement, host):
-    """Nova deleted an instance's allocation, which the agent still has in its cache. The agent reports no leak."""
+    """Nova deletes an instance and its allocation. The agent does not report its cached copy as leaked."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):

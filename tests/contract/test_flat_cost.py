@@ -189,9 +189,9 @@ def test_s149_an_audit_reads_a_changed_provider_in_full(tmp_path, placement):
 
 
 def test_an_audit_corrects_an_inventory_restored_from_a_backup(tmp_path, placement):
-    """An old inventory is put into Placement's database and its generation stays the same.
+    """A backup restores an old inventory in Placement, and the provider's generation stays the same.
 
-    A later audit corrects it.
+    A later audit corrects the inventory.
     """
     changes = {"placement": {"full_read_every": 1}}
     with quiet_host(tmp_path / "host", placement, 2, changes=changes) as made:

@@ -291,7 +291,7 @@ def test_undo_of_an_unknown_journal_entry_exits_with_127(host):
 
 
 def test_heal_refuses_an_outdated_plan(host):
-    """After the allocation changed, `stocktake heal --plan` with the older plan exits with 5 and changes nothing."""
+    """An allocation changed after heal's plan, so `stocktake heal --plan` exits with 5 and changes nothing."""
     consumer = host.allocate("gone", here=HELD)
     with host.cell(host.gone("gone")):
         digest = host.told("heal").document["digest"]
@@ -412,7 +412,7 @@ def test_heal_keeps_a_recreated_allocation_that_was_seconds_old(host):
 
 
 def test_heal_repairs_an_old_leak_on_a_busy_host(host):
-    """New allocations keep changing the provider's generation; heal still removes an hour-old leak."""
+    """New allocations keep changing the provider's generation; heal still removes an hour-old leaked allocation."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
@@ -555,8 +555,8 @@ def test_heal_changes_nothing_if_providers_are_unreadable(host):
     assert (host.allocations(consumer)["allocations"], entries(host)) == ({host.root: {"resources": HELD}}, [])
 
 
-def test_heal_reports_unknown_if_it_cannot_check_its_write(host):
-    """Placement's response to heal's write is lost and heal cannot read the allocation; heal reports unknown."""
+def test_a_result_is_unknown_if_heal_cannot_check_its_write(host):
+    """The response to heal's write is lost and heal cannot read the allocation; it reports its result as unknown."""
     host.allocate("gone", here=HELD)
     sent: list[str] = []
 
@@ -574,8 +574,8 @@ def test_heal_reports_unknown_if_it_cannot_check_its_write(host):
         assert host.told("undo", entry["id"]).code == 0, "undo looks at Placement: it was done, so it can be put back"
 
 
-def test_heal_reports_unknown_if_another_write_follows(host):
-    """The response to heal's write is lost and another client then changes the allocation; heal reports unknown."""
+def test_a_result_is_unknown_if_another_write_follows_heal(host):
+    """The response to heal's write is lost and another client writes too; heal reports its result as unknown."""
     consumer = host.allocate("gone", here=HELD)
     theirs = iter([lambda: host.rest.allocate({host.root: {"VCPU": 1}}, consumer)])
     lost: list[str] = []

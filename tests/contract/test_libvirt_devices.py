@@ -108,7 +108,7 @@ def test_physical_and_virtual_functions_are_told_apart(node):
 
 
 def test_an_unchanged_device_is_read_once_in_64_lists(node):
-    """The agent lists libvirt's devices each time, but reads an unchanged device's XML only every 64th time.
+    """The agent lists libvirt's devices at each read, but reads an unchanged device's XML only at every 64th read.
 
     It always reads a device that can create mediated devices.
     """

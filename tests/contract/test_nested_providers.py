@@ -277,7 +277,7 @@ def test_the_intel_tdx_total_is_the_configured_limit(platform, placement):
 
 
 def test_unknown_memory_encryption_keeps_its_providers(platform):
-    """While the agent cannot read whether the host supports memory encryption, the providers in Placement stay."""
+    """While the agent cannot read whether the host supports memory encryption, it keeps the providers for that."""
     platform.audit(ES)
     before = platform.children
     decision = platform.audit(host(kernel_parameters=kernel(sev="Y", sev_es="Y")))

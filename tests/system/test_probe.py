@@ -147,7 +147,7 @@ NONSENSE = {
 
 @pytest.mark.parametrize(("body", "why"), NONSENSE.values(), ids=NONSENSE)
 def test_an_lvm_read_fails_if_the_probe_answers_nonsense(own: ProbeSocket, body: str, why: str) -> None:
-    """The probe sends nonsense, too much, too little or nothing; the agent reports why its LVM read failed."""
+    """The root helper stocktake-probe sends nonsense or nothing; the agent reports why its LVM read failed."""
     own.serve(("sh", "-c", f"read -r line; {body}"))
     with pytest.raises(SourceUnavailable, match=why):
         through(own, deadline_s=1.5 if "time" in why else 30.0)
@@ -191,10 +191,7 @@ def test_a_killed_or_frozen_probe_fails_only_one_lvm_read(own: ProbeSocket, tmp_
 
 
 def test_the_probe_kills_an_lvm_command_that_hangs(own: ProbeSocket, tmp_path) -> None:
-    """The command `vgs` does not end before the deadline.
-
-    The probe kills it and reports its error output to the agent.
-    """
+    """If `vgs` hangs until the deadline, the root helper stocktake-probe kills it and reports its error output."""
     hold = rigs.script(tmp_path / "bin", "vgs", f"echo $$ > {own.folder}/pid; echo stuck >&2; exec sleep 60")
     own.serve(environment={"PATH": f"{hold.parent}:/usr/bin:/bin"})
     with pytest.raises(SourceUnavailable, match=r"vgs did not answer within 6.0 s and was killed.*stuck"):

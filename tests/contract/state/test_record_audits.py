@@ -316,7 +316,7 @@ def test_an_empty_provider_of_another_host_is_kept(world):
 
 
 def test_s61_a_node_row_of_another_host_stops_all_writes(world):
-    """Nova's compute node row with the agent's own uuid belongs to another host, so the agent writes nothing."""
+    """The compute node row with the uuid of the agent's provider belongs to another host; the agent writes nothing."""
     world.add(world.node(9, world.agent.name, world.root, host="cmp-other"))
     audit = world.once()
     assert (audit["plan"]["writes"], codes(audit)) == ([], {"identity-changed"})
