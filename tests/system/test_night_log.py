@@ -152,8 +152,8 @@ def reloads(daemon: Daemon) -> None:
     logged(daemon, "reload refused")
     usual = {"heal": {"min_age": 0}}
     again(daemon, usual, r"configuration reloaded changed=.*\[heal\] min_age: 7000 -> 0")
-    # The audit after this reload writes the inventory. If the allocations are younger than 10 s, the repairs of this audit
-    # wait for the next audit (guard record-unmoved).
+    # The audit after this reload writes the inventory. If the allocations are younger than 10 s, the repairs of this
+    # audit wait for the next audit (guard record-unmoved).
     logged(daemon, "heal waiting .*guard=record-unmoved|finding healed")
     daemon.audit_now()
     logged(daemon, "finding healed")
