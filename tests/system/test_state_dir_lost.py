@@ -98,7 +98,10 @@ def host(tmp_path: Path, state: Path, placement: Rest) -> AgentHost:
 
 @LOSSES
 def test_inventory_is_published_without_a_writable_state_dir(host, state, placement, lose):
-    """The daemon writes inventory to Placement although state_dir is read-only or full; its report has a note."""
+    """The daemon writes inventory to Placement although state_dir is read-only or full.
+
+    Its report has a note about state_dir.
+    """
     lose(state)
     with host.daemon() as daemon:
         report = daemon.first_audit()

@@ -126,8 +126,8 @@ def test_an_invalid_nova_row_affects_only_its_instance():
     assert found.missing(dataclasses.replace(unknown, consumer_uuid=facts.uuid("i2"))) == ()
 
 
-def test_findings_in_an_unreadable_folder_are_unknown():
-    """A finding about a file is neither ended nor confirmed while the agent has no permission to read its folder."""
+def test_findings_about_an_unreadable_folder_are_unknown():
+    """The agent has no permission to read a folder, so it cannot check a finding about a file in this folder."""
     files = dataclasses.replace(facts.filesystem(16), unread=(("/srv/nova", "Permission denied"),))
     found = checks(facts.snapshot(files=files))
     leftover = finding_of("image-leftover", subject="/srv/nova/a")
@@ -159,8 +159,8 @@ def test_a_finding_is_unknown_if_its_allocations_are_unread():
         (Role.OBSERVER, Publish.NEVER, 0, False, None, (WRITES,)),
     ],
 )
-def test_a_write_finding_is_unknown_if_no_write_was_possible(role, publish, attempts, held, error, expected):
-    """A dry run, for example, cannot check a finding about a write that Placement refused."""
+def test_write_refused_is_unknown_if_no_write_was_possible(role, publish, attempts, held, error, expected):
+    """A dry run, for example, writes nothing, so it cannot check the finding `write-refused`."""
     task = SimpleNamespace(
         settings=facts.settings(role=role),
         request=AuditRequest(reasons=("test",), publish=publish),

@@ -115,8 +115,8 @@ def test_an_unknown_guest_explains_its_unallocated_use():
     assert set(guest.symptoms) == {one.finding.id for one in found["unmanaged-use-unplaced"]}
 
 
-def test_unlisted_usage_is_a_cause_on_its_own_provider_only():
-    """The finding usage-unlisted of one provider is a cause of over-capacity of this provider, and of no other one."""
+def test_unlisted_usage_does_not_explain_another_provider():
+    """The finding `usage-unlisted` explains `over-capacity` of the same provider, not of another provider."""
     hidden = plain("usage-unlisted", provider_uuid="p", resource_class="VCPU", facts=(("unlisted", 4),))
     excess = (("missing", 3.0), ("allocation_ratio", 1.0))
     here = plain("over-capacity", provider_uuid="p", resource_class="VCPU", facts=excess)
@@ -161,7 +161,7 @@ def test_an_unchecked_finding_still_explains_its_symptoms():
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]
 
 
-def test_an_ended_finding_is_removed_from_other_findings():
+def test_causes_and_symptoms_omit_ended_findings():
     """The fields caused_by and symptoms of a finding list only findings that the agent still reports."""
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"), caused_by=("gone",))
     assert with_causes((several,))[0].caused_by == ()

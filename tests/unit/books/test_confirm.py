@@ -117,8 +117,8 @@ def test_allocations_are_not_read_again_without_need(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_a_consumer_is_read_again_until_a_finding_is_confirmed():
-    """Until a finding about a consumer's allocation is confirmed, the agent lists the consumer for another read."""
+def test_the_consumer_of_an_unconfirmed_finding_is_read_again():
+    """The agent lists a finding's consumer for another read only until the finding is confirmed."""
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()

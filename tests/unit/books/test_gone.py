@@ -105,7 +105,7 @@ def test_an_ended_finding_says_what_has_changed(change, expected):
 
 
 def test_an_ended_finding_shows_a_change_by_another_program():
-    """If another program changed Placement, the finding's text says "this agent did not make this change"."""
+    """A finding ended because of a change in Placement; the agent says if another program made the change."""
     before = sighting(LEAKED, vcpu(recorded=8))
     assert reason(before, wrote=frozenset({CONSUMER}))[1] == "placement: 8 VCPU -> nothing"
     assert reason(before, wrote=frozenset({"another"}))[1].endswith(" (this agent did not make this change)")
@@ -144,7 +144,7 @@ def test_a_source_outage_finding_ends_with_the_next_read():
 
 
 def test_a_new_configuration_explains_an_ended_finding():
-    """The configuration changed after an audit last saw the finding; the agent gives this as the reason."""
+    """The agent shows a changed configuration as the reason why a finding ended."""
     changed = Reconfigured(AFTER, "the configuration changed: role owner -> observer")
     assert reason(sighting(), reconfigured=changed) == (GoneReason.CONFIGURATION_CHANGED, changed.words)
     earlier = changed._replace(at=SEEN_AT)

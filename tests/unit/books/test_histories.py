@@ -51,8 +51,8 @@ def test_a_merge_does_not_bring_back_an_ended_finding():
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_finding_another_process_missed_has_the_count_0():
-    """This process saw a finding, but a later audit of another process did not; the finding's count is 0."""
+def test_a_finding_another_process_missed_has_audit_count_0():
+    """Two audits saw a finding, and a later audit of another process missed it; its audit count becomes 0."""
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
@@ -66,15 +66,15 @@ def test_an_older_audit_does_not_change_a_findings_count():
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_finding_only_one_process_saw_has_the_count_0():
-    """Only one of two processes saw a confirmed finding; it stays confirmed, but its count of audits is 0."""
+def test_a_finding_only_one_process_saw_has_audit_count_0():
+    """Only one of two processes saw a confirmed finding; its audit count becomes 0, and it stays confirmed."""
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_a_finding_this_process_missed_has_the_count_0():
-    """Another process saw a finding, but a later audit of this one did not; the finding's count is 0."""
+def test_a_finding_this_process_missed_has_audit_count_0():
+    """Another process saw a finding, and a later audit of this process missed it; its audit count becomes 0."""
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0

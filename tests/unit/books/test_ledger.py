@@ -183,7 +183,7 @@ def test_the_ledger_digest_changes_with_instances_and_guests(changes):
 
 
 def test_the_ledger_digest_ignores_placement_allocations():
-    """During a live migration the allocation moves from the instance to the migration; the digest stays the same."""
+    """The digest of the agent's ledger stays the same if an allocation moves from an instance to its migration."""
     nova = state(instance(task_state="migrating"), migrations=(migration(kind="live-migration"),))
     moved = snapshot(**settled_world(nova=nova))
     held_by_move = snapshot(**settled_world(nova=nova, placement=view(allocations(uuid("migration-1"), VCPU=1))))

@@ -210,8 +210,8 @@ def test_s38_a_migration_without_its_context_is_stuck():
     assert (stuck.migration_uuid, stuck.instance_uuid) == (uuid("migration-1"), uuid("i1"))
 
 
-def test_usage_belongs_to_the_migration_that_has_an_allocation():
-    """In a live migration the migration may have the allocation, and the agent counts the usage for it."""
+def test_usage_is_counted_for_the_consumer_with_the_allocation():
+    """In a live migration, this consumer is either the instance or the migration."""
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies

@@ -97,15 +97,15 @@ def test_s106_a_vgpu_allocation_may_be_on_the_root_provider():
     assert (found.promised, found.recorded, found.verdict) == (1, 1, Verdict.AGREED)
 
 
-def test_an_instance_does_not_get_another_consumers_vgpus():
-    """The agent compares an instance's own VGPU allocation, and ignores the one of another consumer."""
+def test_the_vgpus_of_another_consumer_are_ignored():
+    """The agent compares an instance only with its own VGPU allocation, not with another consumer's."""
     held = (*allocations(uuid("gone"), VGPU=1), on(IN_06, "i1", "VGPU", 1))
     found = rows(asking(resources__VGPU="1"), *held, root_has=[inventory("VGPU", 8)])
     assert (found["VGPU"].promised, found["VGPU"].verdict) == (1, Verdict.AGREED)
 
 
-def test_an_incoming_live_migration_brings_its_vgpu():
-    """The agent expects the instance's VGPU allocation on this host while the migration runs."""
+def test_the_vgpu_of_an_incoming_live_migration_is_expected():
+    """An instance migrates live to this host; the agent expects its VGPU allocation on this host."""
     there = dataclasses.replace(
         asking(resources__VGPU="1"), host="cmp2", node="cmp2.example.org", task_state="migrating"
     )

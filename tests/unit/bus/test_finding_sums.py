@@ -69,7 +69,7 @@ def test_a_finding_caused_by_another_is_not_a_cause():
     assert found["severities"] == {"error": 2}
 
 
-def test_the_leaked_amount_is_the_sum_of_leaked_allocations():
+def test_leaked_and_stale_allocations_are_added_up():
     """A host's message shows the sum of leaked and stale allocations for each resource class."""
     evidence = (claim("VCPU", 8), claim("MEMORY_MB", 4096), claim("VCPU", 99, HELD))
     found = sums(

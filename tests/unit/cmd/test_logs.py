@@ -250,7 +250,7 @@ def test_the_log_file_and_stderr_get_the_same_line(tmp_path, root_logger):
     assert lines(tmp_path)[0].count("audit=0b5f") == lines(tmp_path)[0].count("writes=0") == 1
 
 
-def test_a_new_log_setup_reopens_the_log_file(tmp_path, root_logger):
+def test_a_reload_opens_a_new_log_file_after_a_rotation(tmp_path, root_logger):
     """After a log rotation and a reload, the agent writes to a new log file, with the new log level."""
     setup_logging(configured(tmp_path))
     LOG.debug("unseen")

@@ -52,8 +52,8 @@ def test_the_storage_list_can_show_a_single_owner() -> None:
     assert shown(listing.foot) == ["total vg guests: 7.500 GiB (8053063680 bytes) of 8.500 GiB (9126805504 bytes)"]
 
 
-def test_the_storage_list_of_an_unknown_owner_is_an_error() -> None:
-    """`stocktake ledger --storage` fails for an owner without storage if all storage could be read."""
+def test_the_storage_list_fails_for_an_owner_without_storage() -> None:
+    """All storage was read and the given owner has none, so `stocktake ledger --storage` fails."""
     with pytest.raises(UsageError, match=r"^nobody owns nothing in the stores of compute-17.example.org; "):
         storage_listing(READ, "nobody")
 

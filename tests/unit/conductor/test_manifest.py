@@ -33,7 +33,7 @@ def test_the_version_check_includes_nested_objects():
 
 
 def test_an_object_of_an_unknown_type_is_accepted():
-    """The version check ignores nova objects of a type that the agent does not know."""
+    """The version check accepts a nova object of a type that the agent does not know."""
     assert other_major(instances("2.8", novelty=envelope("SomethingNew", "7.0")), MANIFEST) is None
 
 

@@ -129,7 +129,7 @@ def test_a_heal_plan_shows_how_long_a_finding_is_unchanged() -> None:
 
 
 def test_a_heal_plan_gives_a_common_reason_once() -> None:
-    """Six findings wait for the same reason; the plan prints this reason once, above the list of the six findings."""
+    """Six findings cannot be repaired yet, all for one reason; the plan prints the reason once."""
     waits = [
         {"finding_id": f"{n}0000000-1", "code": "allocation-leaked", "consumer_uuid": f"c{n}", "guard": "max-percent",
          "why": "this run has changed 1 of 10", "waits": True, "wait_s": None} for n in range(6)

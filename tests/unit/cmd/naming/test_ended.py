@@ -17,12 +17,12 @@ def entry(result: Result = Result.DONE, undoes: str | None = None, undone_by: tu
 
 
 @pytest.mark.parametrize("typed", [ID, ID[:8], ID[:8].upper()])
-def test_the_text_about_a_repaired_finding_shows_the_repair(typed: str) -> None:
-    """The operator asks for a finding that is gone; the answer has the time and the journal entry of its repair."""
+def test_the_answer_about_a_repaired_finding_shows_the_repair(typed: str) -> None:
+    """The operator asks for a repaired finding; the answer has the time and the journal entry of the repair."""
     assert ended_words(typed, (), (entry(),)) == f"finding {typed} ended at {AT}: repaired (journal entry 2337b54e0001)"
 
 
-def test_the_text_about_an_undone_repair_shows_the_undo() -> None:
+def test_the_answer_about_an_undone_repair_shows_the_undo() -> None:
     """The operator asks for a repaired finding; the answer ends with the journal entry that undid the repair."""
     words = ended_words(ID, (), (entry(undone_by=("aaaa",)),))
     assert words is not None
