@@ -169,8 +169,8 @@ def test_after_sigterm_an_audit_may_run_to_its_end(daemon):
     assert "report clean" in daemon.lines
 
 
-def test_sigterm_cancels_an_audit_that_waits(daemon):
-    """SIGTERM arrives while the daemon's audit waits; the audit is cancelled and the daemon exits with 0."""
+def test_sigterm_cancels_an_audit_during_a_pause(daemon):
+    """SIGTERM ends a pause in the daemon's audit: the audit is cancelled and the daemon exits with 0."""
     daemon.start("audit start-up", pause_s=ENDLESS_S, graceful_s=ENDLESS_S)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 0
@@ -198,7 +198,7 @@ def test_sigint_ends_a_daemon_that_is_slow_to_stop(daemon):
 
 
 def test_sighup_reloads_the_settings_and_clears_the_caches(daemon):
-    """The daemon keeps running, tells systemd RELOADING=1 and then READY=1, and audits with the new settings."""
+    """The daemon keeps running, forgets its cached data, and makes an audit with the new settings."""
     daemon.start(label="old")
     daemon.until_told("READY=1")
     daemon.set(label="new", interval_s=0.05)

@@ -82,7 +82,7 @@ def units(tmp_path) -> pathlib.Path:
 
 @NEEDS_ANALYZE
 def test_the_agents_unit_has_an_exposure_of_at_most_1_5(units):
-    """`systemd-analyze security` rates the agent's unit together with the drop-in for an agent without privileges."""
+    """`systemd-analyze security` rates the agent's unit with 1.5 or less, with the file unprivileged.conf."""
     assert exposure(units, UNIT.name) <= 1.5
 
 
@@ -133,7 +133,7 @@ def test_the_probe_service_has_few_privileges_and_no_network():
 
 
 def test_the_systemd_timeouts_exceed_the_agents_timeouts(service):
-    """TimeoutStopSec exceeds graceful_shutdown_timeout, so systemd does not kill an agent that is still stopping."""
+    """For example, TimeoutStopSec exceeds graceful_shutdown_timeout, so systemd does not kill a slow agent."""
     (graceful,) = (opt.default for opt in OPTS if opt.dest == "graceful_shutdown_timeout")
     assert int(service["TimeoutStopSec"]) > graceful
     assert int(service["TimeoutStartSec"]) > READY_AFTER_S

@@ -58,7 +58,7 @@ def test_a_longer_service_down_time_allows_older_heartbeats():
     assert why_stale(old(30), None, 0.0, settings(service_down_time_s=20)) is None
 
 
-def test_the_agent_remembers_when_it_saw_a_newer_heartbeat():
+def test_the_agent_remembers_when_it_saw_the_newest_heartbeat():
     """The agent remembers the time at which it first saw the newest heartbeat of nova's services."""
     first = standing(None, NOW, 10.0)
     assert standing(first, NOW, 50.0) == first == Standing(NOW, 10.0)

@@ -109,7 +109,7 @@ def test_an_audit_loads_findings_another_process_saved():
 
 
 def test_findings_are_not_saved_if_only_timestamps_changed():
-    """The agent writes the file of its findings only if more than timestamps and counts has changed."""
+    """New timestamps alone do not make the agent save its findings again; a new finding, for example, does."""
     store, before = Store(), history(LEAKED, now="2026-11-21T11:00:00.000Z")
     memory = AuditMemory(history=before, audits=1)
     only_times = seen_again(before)

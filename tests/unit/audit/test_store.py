@@ -51,7 +51,7 @@ def test_an_audit_does_not_restore_an_undone_confirmation(tmp_path):
 
 
 def test_an_audit_of_grown_storage_keeps_a_new_confirmation(tmp_path):
-    """The operator confirms new disk storage during an audit, and the audit sees that the old one has grown."""
+    """An audit sees grown disk storage; it keeps new storage that the operator confirmed in the meantime."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 

@@ -70,7 +70,7 @@ def crowd(leaked: int, rightful: int):
 
 @pytest.mark.parametrize(("leaked", "rightful", "is_symptom"), [(3, 4, True), (2, 4, True), (1, 6, False)])
 def test_a_leak_explains_over_capacity_if_it_is_large_enough(leaked, rightful, is_symptom):
-    """Over-capacity is a symptom of a leaked allocation only if the remaining allocations would fit."""
+    """A leaked allocation explains `over-capacity` only if the other allocations would fit without it."""
     found = caused(crowd(leaked, rightful), ONE_TO_ONE)
     (over,), (leak,) = found["over-capacity"], found["allocation-leaked"]
     assert over.caused_by == ((leak.finding.id,) if is_symptom else ())
@@ -148,7 +148,7 @@ def test_a_name_conflict_explains_only_writes_of_that_name():
 
 
 def test_a_rival_writer_explains_an_unexpected_trait():
-    """A strange trait on a provider is shown as a symptom of the finding that another program writes there."""
+    """Another program writes to a provider; this explains the provider's finding `trait-unexpected`."""
     rival, trait = plain("rival-writer", provider_uuid="p"), plain("trait-unexpected", provider_uuid="p", subject="T")
     found = with_causes((seen(trait), seen(rival)))
     assert [one.caused_by for one in found] == [(rival.id,), ()]

@@ -169,8 +169,8 @@ def test_each_resource_class_is_compared_on_its_own():
     assert verdicts(world)[I1, "MEMORY_MB"] is Verdict.AGREED
 
 
-def test_disk_gb_of_a_volume_backed_instance_is_a_difference():
-    """An instance that boots from a volume should have no DISK_GB allocation in Placement."""
+def test_disk_gb_of_a_volume_backed_instance_is_wrong():
+    """An instance boots from a volume but has a DISK_GB allocation in Placement; the agent calls this wrong."""
     world = snapshot(nova=state(instance(boots_from_volume=True)), libvirt=host(domain()), placement=view(A_HELD))
     assert verdicts(world)[I1, "DISK_GB"] is Verdict.ALLOCATION_DIFFERS
 

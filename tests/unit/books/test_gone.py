@@ -152,7 +152,7 @@ def test_a_new_configuration_explains_an_ended_finding():
 
 
 def test_a_new_provider_uuid_explains_an_ended_finding():
-    """The uuid of this host's provider has changed: the agent gives the old and the new uuid as the reason."""
+    """The agent shows a changed uuid of this host's provider as the reason why a finding ended."""
     told = reason(sighting(), root_before=HOST_PROVIDER, root="p2")
     assert told == (GoneReason.IDENTITY_CHANGED, "the uuid of this host's provider changed: p1 -> p2")
     of_a_child = sighting(dataclasses.replace(LEAKED, provider_uuid="child"))

@@ -28,15 +28,15 @@ def test_a_merge_keeps_the_first_and_the_last_sighting():
     assert (found.confirmed, found.stands_since) == (True, T1)
 
 
-def test_a_merge_ignores_the_count_for_other_evidence():
-    """Another process counted the finding with other evidence; the merge keeps this process's own count."""
+def test_a_merge_ignores_a_count_of_different_evidence():
+    """Two processes saw different evidence for a finding; the merged history has only the newer audit count."""
     theirs = history(one(times=3, evidence_digest="old"), read_until=50)
     (found,) = merged(history(one(times=1)), theirs).sightings
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
 def test_a_merge_keeps_an_unchecked_finding_confirmed():
-    """The later of two merged histories could not check a confirmed finding. It stays confirmed, seen in 0 audits."""
+    """The newer of two merged histories could not check a confirmed finding; the finding stays confirmed."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -89,8 +89,8 @@ def test_a_merge_ignores_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_a_merge_takes_the_count_of_the_newer_sighting():
-    """Two processes saw a finding; the merged count and stands_since are those of the newer sighting."""
+def test_a_merge_takes_the_newer_audit_count():
+    """Two processes saw a finding; the merged history has the newer audit count and the newer stands_since."""
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):

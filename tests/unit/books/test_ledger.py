@@ -77,7 +77,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
 def test_a_guest_without_an_instance_here_is_unknown_to_nova(world):
-    """Nova's database has no instance for the guest, a deleted one, or one on another host."""
+    """Nova has no instance for the guest, or the guest's instance is deleted or on another host."""
     kept = written(world)
     expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
     assert lines(kept.held) == lines(kept.unmanaged) == expected
@@ -98,8 +98,8 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_that_nova_may_know_counts_as_an_instance(world):
-    """If nova was not read, for example, the agent does not call any guest unknown to nova."""
+def test_a_guest_that_nova_may_know_is_not_called_unknown(world):
+    """If nova was not read, for example, the agent does not say that a guest is unknown to nova."""
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -113,8 +113,8 @@ def test_the_ledger_counts_the_disk_of_an_unknown_guest():
     assert (S, Cause.FOREIGN_GUEST, "DISK_GB", 3) in lines(kept.unmanaged)
 
 
-def test_an_unknown_guests_allocated_vcpus_are_counted_once():
-    """A guest unknown to nova has a VCPU allocation; the agent does not count the VCPU again as unallocated."""
+def test_an_allocated_vcpu_is_not_listed_as_unallocated():
+    """A guest unknown to nova has a VCPU allocation, so the agent lists only its MEMORY_MB as unallocated."""
     world = snapshot(libvirt=host(domain("stranger")), placement=view(allocations(S, VCPU=1)))
     kept = written(world)
     assert (S, Cause.FOREIGN_GUEST, "VCPU", 1) in lines(kept.held)
@@ -144,8 +144,8 @@ def test_nova_amounts_are_unknown_without_a_node_name():
 METADATA = Flavor(id=0, name="m1", vcpus=2, memory_mib=256, root_gib=5, ephemeral_gib=1, swap_mib=512)
 
 
-def test_libvirt_domains_give_the_amounts_if_nova_is_not_used():
-    """On a host without nova, the agent takes the expected usage from the domains and their nova metadata."""
+def test_libvirt_domains_give_the_amounts_without_nova():
+    """If the agent is configured without nova, it takes the expected usage from the libvirt domains."""
     guests = host(domain("i1"), domain("i2", nova_flavor=METADATA, managed_by_nova=True))
     kept = written(snapshot(nova=state(kind=StateKind.NONE), libvirt=guests))
     assert lines(kept.promised) == {
@@ -192,7 +192,7 @@ def test_the_ledger_digest_ignores_placement_allocations():
 
 
 def test_root_and_child_providers_have_different_keys():
-    """The agent keeps the amounts of the host's root provider and of a child provider apart."""
+    """In the ledger, the host's root provider and a child provider have different keys."""
     assert provider_key(view(), ROOT_UUID) == ("root", "")
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 

@@ -55,7 +55,7 @@ def test_refused_credentials_are_an_error_at_once():
 
 
 def test_an_outage_stays_an_error_after_a_reboot():
-    """Libvirt cannot be read before and after a reboot of the host; the finding does not become a warning again."""
+    """Libvirt cannot be read before and after a reboot of the host; the outage stays an error."""
     moments = tuple((second, LIBVIRT_FAILED) for second in (1000, 1100, 1300, 5))
     losses, told = life(*moments, boots="aaab")
     assert told[2:] == [[True], [True]]

@@ -203,7 +203,7 @@ def test_s37_only_the_newest_migration_decides_the_usage():
     assert promised(moving("i1", first, newer, **changes, **AWAY)) == A
 
 
-def test_s38_a_migration_without_its_context_is_stuck():
+def test_s38_a_migration_with_a_wrong_context_is_stuck():
     """A migration is stuck if the migration context of its instance belongs to another migration."""
     world = moving("i1", migration(**INCOMING), **resized(task_state="resize_prep", migration_context_id=2), **AWAY)
     (stuck,) = occupied(world, NODE, frozenset()).stuck
@@ -211,7 +211,7 @@ def test_s38_a_migration_without_its_context_is_stuck():
 
 
 def test_usage_is_counted_for_the_consumer_with_the_allocation():
-    """In a live migration, this consumer is either the instance or the migration."""
+    """During a live migration, either the instance or the migration has the allocation and the usage."""
     world = moving("i1", migration(kind="live-migration"), task_state="migrating")
     (by_instance,) = occupied(world, NODE, frozenset({uuid("i1")})).occupancies
     (by_migration,) = occupied(world, NODE, frozenset({uuid("migration-1")})).occupancies

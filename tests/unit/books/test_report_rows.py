@@ -93,7 +93,7 @@ def inventories(world, chosen=None):
 
 
 def test_an_inventory_row_shows_wanted_and_present_values():
-    """The row has the inventory that the agent wants, the one in Placement, and the used and free amounts."""
+    """Each inventory row has the inventory that the agent wants, the one in Placement, and the free amount."""
     held = root(inventory("CUSTOM_X", 7), inventory("PCPU", 2), inventory("VCPU", 9, allocation_ratio=2.0))
     world = snapshot(placement=view(allocations(I1, VCPU=10), provider=held))
     rows = inventories(world, settings(reserved_host_cpus=1))
@@ -176,7 +176,7 @@ def test_the_report_lists_only_an_instances_newest_evacuation():
 
 
 def test_every_ledger_row_is_unknown_without_nova():
-    """If nova could not be read, the agent calls no allocation correct or wrong."""
+    """If nova could not be read, each row of the agent's ledger has the verdict unknown."""
     world = without(snapshot(**settled_world()), STATE)
     assert {r.verdict for r in ledger(world)} == {Verdict.UNKNOWN}
     assert {r.promised for r in ledger(world)} == {None}

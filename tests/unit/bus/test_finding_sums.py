@@ -60,8 +60,8 @@ def test_findings_that_cannot_be_checked_are_counted_by_code():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_a_finding_caused_by_another_is_not_a_cause():
-    """A stale allocation leads to `over-capacity`; the field `causes_by_code` counts only the stale allocation."""
+def test_the_field_causes_by_code_counts_no_symptoms():
+    """A stale allocation causes `over-capacity`; the field `causes_by_code` counts only the stale allocation."""
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)
@@ -82,7 +82,7 @@ def test_leaked_and_stale_allocations_are_added_up():
 
 
 def test_the_missing_amount_is_what_placement_lacks():
-    """Placement has no allocation for 4 VCPU that nova promised; the field `missing` shows 4 VCPU."""
+    """Nova counts 4 VCPU that are not allocated in Placement; the field `missing` shows 4 VCPU."""
     evidence = (claim("VCPU", 4, PROMISED), claim("VCPU", 4, HELD))
     found = sums(seen("allocation-missing", evidence=evidence))
     assert (found["missing"], found["leaked"]) == ({"VCPU": 4}, {})

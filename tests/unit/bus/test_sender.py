@@ -122,7 +122,7 @@ def test_many_state_requests_do_not_flood_the_broker():
 
 
 def test_an_early_request_is_answered_at_most_twice():
-    """A watcher asks for the host state before the first audit; the agent sends the host state once or twice."""
+    """A watcher asks for the host state before the first audit; the agent sends the state at most twice."""
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()

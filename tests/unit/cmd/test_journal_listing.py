@@ -37,7 +37,7 @@ def config_file(tmp_path: Path) -> str:
 
 
 def test_the_journal_table_fits_a_terminal_of_80_columns(config_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`stocktake journal` wraps long text, shortens ids, and marks a repair that was undone."""
+    """With a width of 80 columns, `stocktake journal` wraps long text and shortens ids."""
     monkeypatch.setenv("COLUMNS", "80")
     done = stocktake_here("--config-file", config_file, "journal")
     assert (done.code, done.stderr) == (0, "")

@@ -95,7 +95,7 @@ def test_a_json_log_line_of_the_agent_has_an_event_name(tmp_path):
 
 
 def test_a_value_in_a_json_log_line_has_at_most_4_kib(tmp_path):
-    """The agent cuts a long text and ends it with "..."; it ends a long list with, for example, "and 61 more"."""
+    """The agent cuts a value above 4 KiB: a long text ends with "...", a long list with "and 61 more"."""
     setup_logging(configured(tmp_path, "use_json = true\n"))
     log_event(events.STATE_DIR_UNUSABLE, error="\u00e9" * 5000, many=["x" * 100] * 100, few=("a", "b"), number=7)
     extra = json.loads(lines(tmp_path)[0])["extra"]

@@ -137,6 +137,6 @@ def test_the_check_of_a_volume_group_shows_its_free_space(groups):
 
 
 def test_the_check_of_a_missing_volume_group_fails(groups):
-    """`stocktake config check --live` says that the host has volume groups and none with the configured name."""
+    """`stocktake config check --live` fails if the host has no volume group with the configured name."""
     (found,) = groups("missing")
     assert (found.ok, found.words) == (False, "this host has volume groups, but none is named missing")

@@ -120,7 +120,7 @@ def test_control_characters_in_a_source_name_are_escaped(lines):
 
 
 def test_a_command_continues_if_stderr_is_closed(lines):
-    """A command that cannot print its progress line continues to wait for the source."""
+    """A command that cannot print its progress line does not fail."""
     with lines.progress.waiting(PLACEMENT, 30.0):
         lines.out.close()
         lines.clock.now += AFTER_S
