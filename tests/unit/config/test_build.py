@@ -94,8 +94,8 @@ def test_the_libvirt_uri_depends_on_virt_type(tmp_path, text, uri):
         ("[lvm]\nvolume_groups = b,a\n", ("a", "b")),
     ],
 )
-def test_the_image_volume_group_is_used_only_for_lvm_disks(tmp_path, text, groups):
-    """The agent watches images_volume_group only with images_type = lvm, and always watches [lvm] volume_groups."""
+def test_images_volume_group_is_watched_only_for_lvm_disks(tmp_path, text, groups):
+    """The agent watches the LVM group in images_volume_group only if images_type is lvm."""
     loaded = loaded_with(tmp_path, text)
     assert settings_from(loaded).volume_groups == groups
 

@@ -52,8 +52,8 @@ def test_an_allocation_left_from_an_earlier_role_is_reported():
         assert found.rests_on_recorded
 
 
-def test_an_observing_agent_reports_an_outdated_allocation():
-    """An agent that only observes reports another agent's allocation for a volume that is gone."""
+def test_an_allocation_for_a_deleted_volume_is_reported():
+    """With [agent] role = observer, the agent reports an allocation for an LVM volume that no longer exists."""
     (found,) = findings(GONE, CODE, OBSERVER)
     assert "this host has no usage of the kind foreign-volume" in found.expected
 

@@ -58,7 +58,7 @@ def test_an_allocation_with_only_a_wrong_user_is_reported():
 
 
 def test_a_wrong_project_of_a_migration_allocation_is_reported():
-    """During a resize, the migration has its own allocation, and the allocation's project is checked."""
+    """During a resize, the agent reports a wrong project of the migration's allocation in Placement."""
     nova = state(instance(task_state="resize_migrating"), migrations=(migration(),))
     assert findings(booked("migration-1", nova), CODE) == ()
     (found,) = findings(booked("migration-1", nova, project_id="another"), CODE)

@@ -63,8 +63,8 @@ def test_the_finding_shows_only_the_differing_resource():
     assert found.actual == "domain i1 was defined with 64 MiB of MEMORY_MB"
 
 
-def test_the_finding_shows_the_maximum_number_of_vcpus():
-    """If a guest has 1 of at most 4 VCPU plugged in, the agent compares the maximum of 4 with the flavor."""
+def test_the_flavor_is_compared_with_the_maximum_vcpus():
+    """If a guest has 1 VCPU and may get 4, the agent compares 4 VCPU with the flavor."""
     (found,) = findings(with_guest(domain(vcpus=1, maximum_vcpus=4)), CODE)
     assert found.actual == "domain i1 was defined with 4 VCPU"
 

@@ -83,8 +83,8 @@ def test_a_guest_without_an_instance_on_this_host_is_reported(world):
     ],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_option_unknown_guests_decides_what_is_reserved(policy, told, reserved):
-    """With [agent] unknown_guests = reserve, the agent reserves the resources of unknown guests."""
+def test_unknown_guests_are_reserved_only_with_policy_reserve(policy, told, reserved):
+    """The agent reserves the resources of unknown guests only with [agent] unknown_guests = reserve."""
     chosen = settings(unknown_guests=policy)
     assert len(findings(WORLD, CODE, chosen)) == told
     assert reserves(decided(WORLD, chosen)) == reserved

@@ -43,6 +43,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_only_an_existing_node_of_the_same_name_is_reported(world):
-    """A compute node that is deleted, has another name or belongs to this host is not reported as a duplicate."""
+def test_a_compute_node_without_a_name_conflict_is_accepted(world):
+    """A compute node is accepted if it is deleted, has a different name or belongs to this host."""
     assert findings(world, CODE) == ()

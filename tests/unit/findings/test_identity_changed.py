@@ -44,7 +44,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
 def test_s92_a_wrong_node_name_stops_all_writes(world, actual, held):
-    """If nova or Placement has another name for this host's UUID, the agent reports the name and writes nothing."""
+    """If nova or Placement has a wrong name for this host, the agent reports the wrong name and writes nothing."""
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected
@@ -89,8 +89,8 @@ BELIEVED = {
 
 
 @pytest.mark.parametrize("world", BELIEVED.values(), ids=BELIEVED.keys())
-def test_a_new_host_needs_no_compute_node_in_nova(world):
-    """A host without a compute node in nova's database is not reported if the host has no guests."""
+def test_a_new_host_without_a_compute_node_is_not_reported(world):
+    """A new host has no guests, so the agent does not report that its compute node is missing in nova."""
     assert findings(world, CODE) == ()
 
 
@@ -110,8 +110,8 @@ def test_no_finding_without_a_known_change_of_name_or_uuid(world):
     assert findings(world, CODE) == ()
 
 
-def test_s92_a_new_host_name_in_libvirt_waits_for_a_restart():
-    """If libvirt reports a new host name, the agent keeps the old name until its restart and goes on writing."""
+def test_s92_a_new_libvirt_host_name_is_used_after_a_restart():
+    """If libvirt reports a new host name, the agent works on with the old name until the agent restarts."""
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until the agent restarts"

@@ -100,8 +100,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_an_instance_may_need_the_folder(read):
-    """An image folder is not reported as left over during a move, or if nova or libvirt was not read."""
+def test_an_image_folder_in_possible_use_is_not_reported(read):
+    """An image folder that an instance may still need is not reported as left over."""
     assert findings(read, CODE) == ()
 
 

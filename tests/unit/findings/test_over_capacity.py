@@ -182,7 +182,7 @@ def test_the_finding_shows_the_used_amount_without_nova():
     assert dict(found.facts)["leaked_consumers"] is None
 
 
-def test_a_used_class_that_is_no_longer_offered_is_reported():
+def test_usage_of_vcpu_that_is_no_longer_offered_is_reported():
     """If the host no longer offers VCPU, an instance that still has 1 VCPU allocated causes a finding."""
     held = view(allocations(uuid("i1"), VCPU=1), provider=root(inventory("VCPU", 4)))
     world = snapshot(**settled_world(placement=held))

@@ -231,7 +231,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_pci_allocation_may_be_correct(world, chosen):
+def test_no_missing_pci_allocation_is_reported_in_a_migration(world, chosen):
     """During a migration of an instance, the agent reports no missing allocation of its PCI devices."""
     assert findings(world, CODE, chosen) == ()
 

@@ -73,8 +73,8 @@ def test_s120_a_vf_without_a_physical_function_is_reported():
     )
 
 
-def test_s128_a_changed_class_of_a_device_in_use_is_reported():
-    """If device_spec changes the class of a PCI device in use, the finding shows the old and the new class."""
+def test_s128_a_used_device_with_a_new_class_is_reported():
+    """If device_spec changes the resource class of a PCI device in use, the finding shows both classes."""
     there = tree(child(PF, inventory(CLASS, 1)), allocations=(held(PF, CLASS),))
     (found,) = findings(world(*VFS, placement=there), CODE, pci_settings({"address": FIRST}))
     assert dict(found.facts)["device_provider_uuid"] == uuid(f"child-{PF}")

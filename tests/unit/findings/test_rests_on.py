@@ -44,8 +44,8 @@ def test_each_finding_rule_needs_the_listed_sources():
     assert {rule.code: rule.rests_on for rule in BUILTIN} == expected
 
 
-def test_a_finding_needs_all_sources_of_its_rule():
-    """Only a finding about pinned CPUs needs fewer sources than its rule."""
+def test_only_pinned_cpu_findings_need_fewer_sources():
+    """A finding about pinned CPUs needs fewer sources than its rule; every other finding needs all of them."""
     rules = {rule.code: rule.rests_on for rule in BUILTIN}
     found = [f for code in PLANTED for make in PLANTED[code] for f in make().decision(Role.OWNER).findings]
     pinned = {f.id for f in found if f.code == "over-capacity" and f.subject.startswith("cell ")}

@@ -155,7 +155,8 @@ def test_an_invalid_guest_definition_is_reported():
     )
 
 
-def test_one_unreadable_nova_row_is_no_unavailable_source():
+def test_one_unreadable_row_does_not_make_nova_unavailable():
+    """If one row of nova's database is unreadable, the agent does not report the database as unavailable."""
     assert findings(snapshot(nova=state(unreadable=("instance 7: flavor is NULL",))), CODE) == ()
 
 

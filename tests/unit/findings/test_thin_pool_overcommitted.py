@@ -34,7 +34,7 @@ def test_a_thin_pool_with_enough_space_is_not_reported(quiet: Snapshot) -> None:
     assert findings(quiet, CODE, lvm_settings()) == ()
 
 
-def test_with_disk_files_the_finding_has_no_resource_class() -> None:
-    """If the guest disks are files, the finding about an LVM thin pool has no resource class."""
+def test_with_disk_files_a_thin_pool_finding_omits_disk_gb() -> None:
+    """If guest disks are files, DISK_GB does not count LVM thin pools, so the finding about a pool omits DISK_GB."""
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

@@ -76,8 +76,8 @@ def test_a_trait_that_the_agent_removes_is_not_reported():
 
 
 @pytest.mark.parametrize("trait", ["CUSTOM_GOLD", "OWNER_NOVA", "HW_NIC_SRIOV"])
-def test_traits_outside_the_agents_control_are_not_reported(trait):
-    """In every role, the agent reports no trait that it does not manage."""
+def test_traits_that_the_agent_does_not_manage_are_not_reported(trait):
+    """The agent does not report a trait that it does not manage, such as CUSTOM_GOLD."""
     for role in Role:
         assert found_in(world(trait), role, cleared(trait)) == []
 

@@ -43,7 +43,7 @@ def world(*others, libvirt=None, lvm=None, provider=NOVA, **changes):
 
 
 def test_guest_use_beyond_max_unit_is_reported():
-    """Guests unknown to nova use 6 VCPU and max_unit is 4; the finding shows the 2 VCPU without an allocation."""
+    """Guests unknown to nova use 6 VCPU. With max_unit = 4, the agent allocates 4 VCPU and reports the other 2."""
     (found,) = findings(world(), CODE, BESIDE)
     assert (found.provider_uuid, found.resource_class, found.consumer_uuid) == (ROOT_UUID, "VCPU", None)
     assert found.expected == "Stocktake has allocated all 6 VCPU in use by guests and volumes that nova does not know"

@@ -30,7 +30,7 @@ def test_usage_beyond_the_allocations_is_reported():
 
 
 def test_usage_that_equals_the_allocations_is_not_reported():
-    """If the allocations in Placement add up to its usage, the agent reports nothing."""
+    """If Placement shows as much usage as allocations, the agent reports nothing."""
     assert told() == []
 
 

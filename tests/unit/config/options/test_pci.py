@@ -70,7 +70,7 @@ def test_device_spec_notices_show_the_file(tmp_path):
 
 
 def test_an_invalid_device_spec_causes_no_notice(tmp_path):
-    """The agent warns only about [pci] device_spec entries that are valid but questionable."""
+    """An invalid [pci] device_spec entry is an error, so the agent writes no notice about it."""
     loaded = load_ours(tmp_path, f"{ALONE}[pci]\ndevice_spec = {{\ndevice_spec = {{}}\n")
     (notice,) = notices(loaded)
     assert notice.startswith(f"{tmp_path}/stocktake.conf: [pci] device_spec = {{}}: offers guests every")

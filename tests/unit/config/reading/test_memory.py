@@ -130,10 +130,7 @@ def refusals(tmp_path, text):
 
 
 def test_file_backed_memory_is_accepted_with_ram_ratio_one(tmp_path):
-    """With ram_allocation_ratio = 1.0, file_backed_memory is accepted.
-
-    A notice says that memory reserved for the host is subtracted.
-    """
+    """With ram_allocation_ratio = 1.0, the agent accepts file_backed_memory."""
     loaded = load_ours(tmp_path, ALONE + BACKED + "[DEFAULT]\nram_allocation_ratio = 1.0\n")
     assert file_backed_memory_mib(loaded) == 4096
     (notice,) = memory_notices(loaded)
