@@ -97,6 +97,7 @@ def test_an_escaped_dollar_sign_is_a_dollar_sign(tmp_path, written, meant):
 
 
 def test_a_backslash_before_an_escaped_dollar_sign_remains(tmp_path):
+    """In nova.conf, two backslashes and a dollar sign mean one backslash and one dollar sign."""
     # In a file \\$ is a backslash and an escaped dollar.
     nova = NOVA_CONF.replace("pla$$cement", r"a\\$host")
     assert load_beside_nova(tmp_path, ASKED, nova).value("placement", "password") == r"a\$host"

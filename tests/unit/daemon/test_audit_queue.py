@@ -233,8 +233,8 @@ def test_an_operator_request_ignores_a_hold_of_the_queue(queue, clock):
     assert queue.take(0) == ("domain: started", "interval", "start-up")
 
 
-def test_interval_audits_start_without_a_delay(queue, clock):
-    """An audit for a libvirt event waits briefly for further events; an interval audit starts at once."""
+def test_periodic_audits_start_without_a_delay(queue, clock):
+    """A periodic audit starts at once; an audit for a libvirt event waits briefly for further events."""
     queue.hold()
     queue.release("start-up")
     assert queue.take(0) == ("start-up",)

@@ -27,13 +27,13 @@ def trigger(asked):
 
 
 @given(st.text(), st.floats(0.1, 1e6), st.floats(0, 4e9))
-def test_the_first_interval_audit_is_neither_early_nor_late(identity, interval_s, now):
+def test_the_first_periodic_audit_is_neither_early_nor_late(identity, interval_s, now):
     """The first periodic audit is due after at least half an interval and at most one and a half intervals."""
     assert 0.5 * interval_s <= first_delay_s(identity, interval_s, now) <= 1.5 * interval_s
 
 
 @given(st.integers(0, 4_000_000_000), st.integers(0, 100_000))
-def test_a_restart_does_not_shift_the_interval_audits(now, later):
+def test_a_restart_does_not_shift_the_periodic_audits(now, later):
     """With an interval of 60 s, a host audits at the same second of each minute, before and after a restart."""
     one = now + first_delay_s("cmp1", 60, now)
     other = now + later + first_delay_s("cmp1", 60, now + later)
@@ -104,7 +104,7 @@ def test_the_interval_timer_requests_audits_repeatedly(trigger, asked):
     assert set(asked) == {"interval"}
 
 
-def test_interval_audits_follow_a_changed_interval(trigger, asked):
+def test_periodic_audits_follow_a_changed_interval(trigger, asked):
     """Periodic audits begin when an interval is set in the running agent, and end when the interval is removed."""
     trigger.start(None)
     trigger.replace(0.02)

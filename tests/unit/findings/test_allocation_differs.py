@@ -88,8 +88,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_allocation_may_be_correct(world):
-    """During a task or a resize of an instance, the agent does not compare its allocation with the flavor."""
+def test_an_allocation_is_not_compared_during_a_resize(world):
+    """During a resize, the agent does not compare an instance's allocation with the flavor."""
     assert findings(world, CODE) == ()
 
 

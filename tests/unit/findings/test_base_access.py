@@ -64,7 +64,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_an_unavailable_source_is_reported_with_a_command(case):
+def test_an_unavailable_source_is_reported_with_commands(case):
     """If a source such as libvirt or Placement is unavailable, the finding gives commands to inspect the source."""
     source, error, access, commands = CASES[case]
     planted: Planted = lost(source, error)

@@ -24,8 +24,8 @@ def test_a_leak_began_when_the_instance_was_deleted():
     assert began("allocation-leaked", gone) == ("2026-11-20T08:00:00Z", "the instance was deleted")
 
 
-def test_the_start_time_of_a_fault_is_shown_in_utc():
-    """A deletion time that nova gives in another time zone is shown in UTC."""
+def test_a_deletion_time_is_shown_in_utc():
+    """If nova gives the deletion time of an instance in another time zone, the agent shows the time in UTC."""
     zone = datetime.timezone(datetime.timedelta(hours=2))
     assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
 

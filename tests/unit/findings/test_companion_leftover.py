@@ -92,6 +92,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_only_outdated_allocations_of_the_agent_are_reported(world, chosen):
-    """An allocation that the agent still needs, or that another service made, is not reported."""
+def test_an_allocation_still_needed_or_not_ours_is_accepted(world, chosen):
+    """The agent does not report an allocation that it still needs or that another service made."""
     assert findings(world, CODE, chosen) == ()

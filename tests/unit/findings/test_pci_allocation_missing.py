@@ -120,15 +120,15 @@ def test_missing_allocations_on_two_cards_are_in_one_finding():
 
 
 def test_an_unallocated_physical_function_is_reported():
-    """A guest that uses a whole PCI network card without an allocation is reported."""
+    """If a guest uses a PCI physical function that is not allocated in Placement, the agent reports it."""
     bare = view(FLAVOR, providers=(root(), child(PF, inventory(PF_CLASS, 1))))
     world = taking(PF, devices=VFS[:1], placement=bare)
     (found,) = findings(world, CODE, pci_settings({"product_id": "1563"}))
     assert found.expected.startswith(f"1 {PF_CLASS} on {PF_NAME} for ")
 
 
-def test_the_command_contains_the_uuid_of_a_future_provider():
-    """If a PCI device has no provider yet, the command contains the UUID that the provider will get."""
+def test_the_advice_contains_the_uuid_of_a_future_provider():
+    """If an unallocated PCI device has no provider yet, the advice shows the UUID that the provider will get."""
     (found,) = findings(taking(GPU, placement=view(FLAVOR)), CODE, ALL)
     assert f"rp={child_uuid(ROOT_UUID, key_of(GPU))},{T4}=1" in found.remedy
     assert GPU_NAME in found.expected

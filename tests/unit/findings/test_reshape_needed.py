@@ -73,6 +73,6 @@ def test_vgpus_that_need_not_move_are_not_reported(world, chosen):
 
 
 def test_vgpus_that_need_a_reshape_are_not_over_capacity():
-    """The root provider has VGPU that a reshape must move; the agent does not report them as over-capacity."""
+    """If VGPU must move from the root provider by a reshape, the agent does not report VGPU as over capacity."""
     decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
     assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

@@ -101,7 +101,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_agent_writes_if_no_other_writer_is_active(placement, nova, chosen):
+def test_the_agent_writes_if_nova_compute_does_not(placement, nova, chosen):
+    """If nova-compute no longer runs, the agent writes to Placement."""
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
     assert decided(world, chosen).plan.writes != ()

@@ -25,7 +25,7 @@ def world():
 
 
 def test_outdated_nova_data_is_reported(world):
-    """If the newest heartbeat in nova's database is too old, the finding says this and shows the consequence."""
+    """If the newest heartbeat in nova's database is too old, the agent reports this as an error."""
     (found,) = findings(world, CODE)
     assert found.severity is Severity.ERROR
     assert found.actual == (

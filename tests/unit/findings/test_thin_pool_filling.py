@@ -33,7 +33,8 @@ def test_a_fuller_thin_pool_keeps_its_finding() -> None:
     assert len({(one.id, one.actual, evidence_digest(one)) for one in found}) == 1
 
 
-def test_data_and_metadata_of_a_pool_have_separate_findings() -> None:
+def test_data_and_metadata_of_a_thin_pool_are_two_findings() -> None:
+    """If the data and the metadata of an LVM thin pool are both nearly full, the agent reports two findings."""
     found = findings(pool_world(10, data=85.0, metadata=97.0), CODE, lvm_settings())
     assert {(one.subject, one.severity) for one in found} == {
         ("vg0/tpool data", Severity.WARNING),

@@ -67,8 +67,8 @@ def test_an_unknown_volume_is_reported_with_its_size(world):
     [(UnmanagedPolicy.RESERVE, 1, 3), (UnmanagedPolicy.REPORT, 1, 0), (UnmanagedPolicy.IGNORE, 0, 0)],
     ids=["reserve", "report", "ignore"],
 )
-def test_the_policy_for_unknown_volumes_is_followed(policy, told, reserved):
-    """The option [lvm] foreign_volumes decides what the agent does about unknown LVM volumes."""
+def test_an_option_decides_about_unknown_volumes(policy, told, reserved):
+    """The option [lvm] foreign_volumes decides whether unknown LVM volumes are reserved, reported or ignored."""
     chosen = lvm_settings(foreign_volumes=policy)
     found = findings(WORLD, CODE, chosen)
     assert len(found) == told

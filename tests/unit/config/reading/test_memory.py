@@ -82,7 +82,7 @@ def test_s87_an_invalid_reserved_huge_pages_is_rejected(tmp_path, text, said):
 
 
 def test_the_last_of_two_huge_page_entries_applies(tmp_path):
-    """If two entries of reserved_huge_pages have the same node and page size, the agent uses the last."""
+    """If two reserved_huge_pages entries have the same NUMA node and page size, the agent uses the last."""
     text = f"[DEFAULT]\n{PAGES}node:0,size:2048,count:64\n{PAGES}node:0,size:2MB,count:3\n"
     assert reserved_huge_pages(load_ours(tmp_path, ALONE + text)) == (pages(0, 2048, 3),)
 
