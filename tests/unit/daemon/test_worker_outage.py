@@ -158,8 +158,8 @@ def test_an_audit_in_an_outage_passes_on_what_it_has_learned(living):
 
 
 @pytest.mark.parametrize("identity", [None, Identity(uuid="u", origin="/x/compute_id")], ids=["unknown", "known"])
-def test_an_unreadable_compute_id_ends_an_agent_without_uuid(identity):
-    """If compute_id cannot be read, an agent that does not know its UUID ends."""
+def test_an_agent_without_uuid_stops_if_compute_id_is_unreadable(identity):
+    """An agent that has no UUID yet stops if it cannot read the file compute_id."""
     waiting, ended, published = AuditQueue(PACING), [], []
     publisher = SimpleNamespace(publish=lambda told, _: published.append(told), bug=lambda *told: ended.append(told))
     configured = Configured(

@@ -80,8 +80,8 @@ def running():
     assert publisher.bugs == []
 
 
-def test_the_memory_of_an_audit_is_passed_to_the_next_audit(running):
-    """What an audit remembers, such as the node's name, is used by the next audit."""
+def test_what_an_audit_learns_is_passed_to_the_next_audit(running):
+    """What an audit has learned, such as the name of the node, is passed to the next audit."""
     _current, audited, parts = running
     assert [audited(), audited()] == [AuditMemory(), LEFT]
     assert parts.reader.times == 0

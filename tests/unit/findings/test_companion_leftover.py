@@ -37,7 +37,7 @@ THERE = snapshot(placement=HELD, lvm=group(6, volume("by-hand", 3)))
 
 
 def test_an_allocation_left_from_an_earlier_role_is_reported():
-    """With [agent] role = owner, the agent needs no allocation of its own and reports one that is left."""
+    """With [agent] role = owner, the agent reports an allocation that it made in an earlier role."""
     for world in (GONE, THERE):
         (found,) = findings(world, CODE, lvm_settings())
         assert (found.provider_uuid, found.consumer_uuid) == (ROOT_UUID, VOLUMES)

@@ -102,8 +102,8 @@ def commands(found):
     return [remedy.command for remedy in found.remedies]
 
 
-def test_the_finding_says_that_no_instance_uses_the_node():
-    """For an orphaned compute node without instances and allocations, the finding says that nothing uses the node."""
+def test_the_finding_says_that_nothing_uses_the_node():
+    """If an orphaned compute node has no instances and no allocations, the finding says so."""
     found = told(DetachedTree(uuid=ROW.uuid))
     assert found.known == (
         f"the database has no instance of host cmp1 on node {NAME}",

@@ -89,8 +89,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_power_state_is_reported_during_a_task_or_a_move(world):
-    """The agent reports no wrong power state while an instance has a task or a move, or if nova was not read."""
+def test_no_wrong_power_state_is_reported_during_a_task(world):
+    """The agent reports no wrong power state during a task or a move of an instance, or if nova was not read."""
     assert findings(world, CODE) == ()
 
 

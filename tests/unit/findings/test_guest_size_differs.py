@@ -108,6 +108,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_if_the_guest_size_may_be_correct(world):
-    """During a resize of an instance, the size of its guest is not compared with the flavor."""
+def test_a_guest_size_is_not_compared_during_a_resize(world):
+    """During a resize of an instance, the agent does not compare the size of the guest with the flavor."""
     assert findings(world, CODE) == ()

@@ -40,7 +40,7 @@ WORLD = evacuated(DONE)
 
 @pytest.mark.parametrize("status", ["done", "completed"])
 def test_the_finding_shows_the_evacuation_and_the_allocation(status):
-    """If Placement still counts an evacuated instance here, the finding shows the evacuation and the amounts."""
+    """If an evacuated instance still has an allocation on its old host, the finding shows both."""
     (found,) = findings(evacuated(migration(5, kind="evacuation", status=status)), CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"evacuation {uuid('migration-5')} to cmp2 is {status}, so the instance uses nothing here"

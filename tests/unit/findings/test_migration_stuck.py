@@ -22,8 +22,8 @@ def resizing(context):
     return snapshot(nova=state(moving, migrations=(migration(1, **INCOMING),)))
 
 
-def test_s38_no_resources_are_counted_for_a_stuck_migration():
-    """A migration is stuck if its instance refers to another migration."""
+def test_s38_a_stuck_migration_is_reported():
+    """If the instance of a migration refers to another migration, the agent reports the first one as stuck."""
     (found,) = findings(resizing(context=2), CODE)
     assert (found.consumer_uuid, found.subject) == (uuid("i1"), uuid("migration-1"))
     assert found.actual.endswith("belongs to migration 2; the agent counts no resources for this migration")

@@ -47,7 +47,7 @@ def test_s107_memory_encryption_on_the_root_is_reported():
 
 
 def test_the_child_providers_are_unknown_without_libvirt():
-    """If VGPU must move to child providers and libvirt is down, the finding says that they are unknown."""
+    """If libvirt is down, the finding says that the child providers to which VGPU must move are unknown."""
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
     assert found.expected.endswith("the child providers are unknown, because this host does not offer the class now")
 

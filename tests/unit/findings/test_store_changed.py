@@ -91,6 +91,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_only_a_proven_change_of_disk_storage_is_reported(world, chosen):
+def test_unchanged_or_unread_disk_storage_is_not_reported(world, chosen):
     """The agent reports no change if the guests' disk storage is the same or could not be read."""
     assert findings(world, CODE, chosen) == ()

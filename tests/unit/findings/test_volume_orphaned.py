@@ -77,6 +77,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_only_certainly_orphaned_volumes_are_reported(world):
+def test_a_possibly_needed_volume_is_not_reported_as_orphaned(world):
     """The agent reports no LVM volume as orphaned if an instance may still need it."""
     assert findings(world, CODE, lvm_settings()) == ()

@@ -69,8 +69,8 @@ def test_fail_on_checks_the_last_message_of_each_host(document, age_s, words):
     assert held <= set(FAIL_ON)
 
 
-def test_fail_on_never_reports_a_host_without_a_message():
-    """`stocktake watch --fail-on never` fails if an expected host has not sent its first message in time."""
+def test_with_fail_on_never_a_host_without_a_message_is_found():
+    """With `--fail-on never`, `stocktake watch` fails if an expected host has never sent a message."""
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 
 

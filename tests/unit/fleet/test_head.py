@@ -16,7 +16,7 @@ def test_the_title_counts_the_expected_hosts_that_were_seen():
 
 
 def test_the_title_shows_the_number_of_unexpected_hosts():
-    """A host is unexpected if it sends messages and is not in the list of expected hosts."""
+    """The title of `stocktake watch` counts the hosts that send messages but are not expected."""
     found = view(cell(seen(clean("a")), seen(clean("b")), expected=expected("a")))
     assert "1 of 1 expected hosts seen, 1 unexpected host" in title(found)
 

@@ -12,7 +12,7 @@ def test_a_plain_line_shows_labelled_values():
     )
 
 
-def test_a_plain_line_shows_the_leak_and_the_cell():
+def test_a_plain_line_shows_leaked_amounts_and_the_cell():
     """In a pipe, a line of `stocktake watch` shows the host's leaked amounts and the name of its nova cell."""
     document = broken("a", leaked={"VCPU": 8, "MEMORY_MB": 2048}, resources=amounts(3, 1536, 7))
     assert line(seen(document), "cell-2") == (

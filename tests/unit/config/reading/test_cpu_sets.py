@@ -25,7 +25,7 @@ def test_s81_excluded_cpus_are_not_in_the_set(tmp_path):
     [("compute", "cpu_shared_set"), ("compute", "cpu_dedicated_set"), ("DEFAULT", "vcpu_pin_set")],
 )
 def test_s81_an_invalid_cpu_list_is_rejected(tmp_path, group, option, text):
-    """The error shows the file, the option and the text of an invalid list, for example `3-1`."""
+    """The error about an invalid CPU list such as `3-1` shows the file, the option and the list."""
     (problem,) = refusals(tmp_path, f"[{group}]\n{option} = {text}\n")
     assert problem.startswith(f"{tmp_path}/stocktake.conf: [{group}] {option} = {text}: ")
 
