@@ -258,8 +258,8 @@ def test_rpc_requests_soon_after_an_rpc_audit_share_one_audit(queue, clock):
     assert queue.take(0) is None
 
 
-def test_an_audit_for_an_event_also_serves_a_waiting_rpc_request(queue, clock):
-    """A waiting RPC request is served by an audit that a libvirt event or an operator starts."""
+def test_an_audit_for_an_event_also_serves_an_rpc_request(queue, clock):
+    """An audit for a libvirt event also serves an RPC request that is waiting for its own audit."""
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")

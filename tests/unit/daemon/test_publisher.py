@@ -21,7 +21,7 @@ class Configured:
 
 
 def test_a_repeated_report_write_error_is_logged_once(caplog):
-    """If the report file cannot be written twice in a row, the agent logs the same error only once."""
+    """If the report file cannot be written, the agent logs the same error only once in a row."""
     problems = ["full", "full", "gone", None, "gone"]
     told = []
 

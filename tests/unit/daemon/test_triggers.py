@@ -117,7 +117,7 @@ def test_periodic_audits_follow_a_changed_interval(trigger, asked):
 
 
 def test_the_interval_timer_restarts_only_for_a_new_interval(trigger):
-    """The timer of the periodic audits keeps its thread if the interval is set again to the same value."""
+    """The timer of the periodic audits starts a new thread only if the interval has changed."""
     trigger.start(60)
     thread = trigger._thread
     trigger.replace(60)

@@ -94,5 +94,5 @@ def test_an_allocation_is_not_compared_during_a_resize(world):
 
 
 def test_a_wrong_allocation_is_reported_without_libvirt():
-    """An allocation that differs from nova's amount is reported even if libvirt could not be read."""
+    """An allocation that differs from the instance's flavor is reported even if libvirt could not be read."""
     assert len(findings(without(WORLD, LIBVIRT), CODE)) == 1

@@ -97,12 +97,12 @@ def test_no_leak_is_reported_if_the_allocation_may_be_needed(world):
     assert findings(world, CODE) == ()
 
 
-def test_a_leak_is_reported_for_a_deletion_time_in_the_future():
-    """The allocation of a deleted instance is reported even if nova's deletion time is an hour in the future."""
+def test_a_future_deletion_time_does_not_hide_the_finding():
+    """A deleted instance's allocation is reported even if nova's deletion time is an hour in the future."""
     assert len(findings(recorded_for(deleted(deleted_at=NOW + datetime.timedelta(hours=1))), CODE)) == 1
 
 
-def test_a_leak_on_a_child_provider_shows_the_child_uuid():
+def test_a_leaked_vgpu_is_reported_with_its_child_provider():
     """If a deleted instance still has 1 VGPU on a child provider in Placement, the finding shows the child's UUID."""
     child = root(uuid=uuid("child"), name="child", parent_uuid=ROOT_UUID)
     held = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))

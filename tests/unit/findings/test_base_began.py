@@ -41,7 +41,7 @@ def test_a_stale_allocation_began_at_the_latest_evacuation():
 
 
 def test_the_start_time_of_a_fault_may_be_unknown():
-    """If nova's database contains no time for the deletion or the move, the finding shows no start of the fault."""
+    """If nova has no time for the deletion or the move of an instance, the finding shows no start time."""
     assert began("allocation-leaked", instance(deleted=True)) == (None, "")
     assert began("allocation-stale-move", instance(**AWAY)) == (None, "")
 

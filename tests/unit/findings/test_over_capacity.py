@@ -90,8 +90,8 @@ def test_the_finding_shows_the_formula_and_leaked_allocations():
     assert "first remove the leaked allocations" in found.remedy
 
 
-def test_without_leaked_allocations_a_full_host_is_overcommitted():
-    """If more DISK_GB is allocated than the host has and no allocation is leaked, the finding says "over-committed"."""
+def test_without_leaked_allocations_a_host_is_over_committed():
+    """If too much DISK_GB is allocated and no allocation is leaked, the finding says "over-committed"."""
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"

@@ -254,7 +254,7 @@ def test_a_host_with_all_pci_devices_allocated_has_no_findings():
 
 
 def test_an_allocated_one_time_use_device_causes_no_finding():
-    """A PCI device with one_time_use is both reserved and allocated while an instance uses the device."""
+    """A PCI device with one_time_use may be both reserved and allocated, so the agent reports nothing."""
     once = pci_settings({"vendor_id": "10de", "one_time_use": True})
     used = view((*FLAVOR, held(GPU, T4)), providers=(root(), child(GPU, inventory(T4, 1, reserved=1))))
     assert decided(taking(GPU, placement=used), once).findings == ()

@@ -35,6 +35,6 @@ def test_a_thin_pool_with_enough_space_is_not_reported(quiet: Snapshot) -> None:
 
 
 def test_with_disk_files_a_thin_pool_finding_omits_disk_gb() -> None:
-    """If guest disks are files, DISK_GB does not count LVM thin pools, so the finding about a pool omits DISK_GB."""
+    """If guest disks are files and not LVM volumes, the finding about a thin pool does not show DISK_GB."""
     (found,) = findings(pool_world(40, 30), CODE, settings(volume_groups=("vg0",)))
     assert found.resource_class is None

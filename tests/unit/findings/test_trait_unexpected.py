@@ -62,8 +62,8 @@ def test_the_agent_remembers_which_unwanted_traits_it_removed():
 
 
 @pytest.mark.parametrize("role", [Role.OBSERVER, Role.COMPANION])
-def test_an_unwanted_trait_is_reported_if_it_must_stay(role):
-    """An agent whose role may not change traits reports an unwanted trait on the provider."""
+def test_an_unwanted_trait_that_may_not_be_removed_is_reported(role):
+    """If the agent's role may not remove an unwanted trait from the provider, the agent reports the trait."""
     (found,) = found_in(world(some_unwanted()), role)
     assert found.actual == "the trait is on the provider"
 

@@ -56,8 +56,8 @@ def test_a_volume_group_that_lacks_physical_volumes_is_reported():
     assert found.actual == "volume group vg0 lacks 2 physical volumes"
 
 
-def test_with_disk_files_the_finding_has_no_resource_class():
-    """If the guest disks are files, the finding about a missing LVM volume group has no resource class."""
+def test_with_disk_files_a_volume_group_finding_omits_disk_gb():
+    """If guest disks are files, the finding about a missing LVM volume group does not show DISK_GB."""
     (found,) = findings(EMPTY, CODE, settings(volume_groups=("vg1",)))
     assert (found.subject, found.resource_class) == ("vg1", None)
 

@@ -60,8 +60,8 @@ def test_the_fleet_totals_show_leaks_and_postponed_writes():
     )
 
 
-def test_the_totals_of_a_clean_fleet_show_no_leak():
-    """The totals of `stocktake watch` show "leaked nothing" if no host has a leak."""
+def test_the_totals_of_a_clean_fleet_show_leaked_nothing():
+    """The totals of `stocktake watch` show "leaked nothing" if no host has a leaked allocation."""
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 

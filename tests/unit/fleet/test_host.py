@@ -132,5 +132,5 @@ def test_a_message_of_random_json_is_rejected(document):
 
 
 def test_a_host_message_can_be_converted_to_json_and_back():
-    """`stocktake watch` then reads the same values from the host's message."""
+    """The conversion of a host's message to JSON and back changes no value."""
     assert host_seen(json.loads(json.dumps(DOCUMENT)), 0.0) == host_seen(DOCUMENT, 0.0)
