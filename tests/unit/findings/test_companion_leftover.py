@@ -92,6 +92,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_an_allocation_still_needed_or_not_ours_is_accepted(world, chosen):
+def test_a_needed_or_foreign_allocation_is_not_reported(world, chosen):
     """The agent does not report an allocation that it still needs or that another service made."""
     assert findings(world, CODE, chosen) == ()

@@ -111,7 +111,7 @@ def test_no_finding_without_a_known_change_of_name_or_uuid(world):
 
 
 def test_s92_a_new_libvirt_host_name_is_used_after_a_restart():
-    """If libvirt reports a new host name, the agent works on with the old name until the agent restarts."""
+    """If libvirt reports a new host name, the agent keeps the old name until a restart."""
     world = snapshot(libvirt=host(ignored_hostname="new-name"), placement=view(provider=root(inventory("VCPU", 99))))
     (found,) = findings(world, CODE)
     assert found.actual == f"libvirt reports new-name now; the agent keeps {NODE} until the agent restarts"

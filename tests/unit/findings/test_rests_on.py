@@ -45,7 +45,7 @@ def test_each_finding_rule_needs_the_listed_sources():
 
 
 def test_only_pinned_cpu_findings_need_fewer_sources():
-    """A finding about pinned CPUs needs fewer sources than its rule; every other finding needs all of them."""
+    """A finding needs all data sources of its rule, unless it is about pinned CPUs."""
     rules = {rule.code: rule.rests_on for rule in BUILTIN}
     found = [f for code in PLANTED for make in PLANTED[code] for f in make().decision(Role.OWNER).findings]
     pinned = {f.id for f in found if f.code == "over-capacity" and f.subject.startswith("cell ")}

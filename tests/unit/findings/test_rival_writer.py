@@ -101,7 +101,7 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_the_agent_writes_if_nova_compute_does_not(placement, nova, chosen):
+def test_the_agent_writes_if_nova_compute_is_gone(placement, nova, chosen):
     """If nova-compute no longer runs, the agent writes to Placement."""
     world = snapshot(placement=placement, nova=nova)
     assert findings(world, CODE, chosen) == ()
