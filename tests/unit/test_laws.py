@@ -237,8 +237,8 @@ def test_law_3_child_providers_stay_if_a_source_is_unread(world, lost):
 
 
 @given(worlds(), lost_sources)
-def test_law_3_a_failed_read_causes_no_wrong_child_provider(world, lost):
-    """An audit with an unread source changes a child provider only as a complete audit would."""
+def test_law_3_a_failed_read_causes_no_wrong_child_change(world, lost):
+    """If a source cannot be read, an audit keeps each child provider or changes it as a complete audit would."""
     assume(decision_of(world).rival is None)
     before = seen(world.facts)
     blind = after(world, decision_of(world, *lost - {PLACEMENT}))
@@ -298,7 +298,7 @@ def test_law_4_reserved_never_exceeds_the_total(world, lost):
 
 
 @given(trees())
-def test_law_5_parents_are_written_first_and_deletes_last(drawn):
+def test_law_5_parents_come_first_and_deletions_last(drawn):
     """A plan writes a parent provider before its children, and deletes providers after all other writes."""
     wanted, before = drawn
     plan = diff(wanted, before)

@@ -114,8 +114,8 @@ def test_the_vcpus_line_is_omitted_on_a_host_without_vcpus():
     assert "free_vcpus=unknown" in texts[0]
 
 
-def test_changed_free_memory_alone_is_not_logged(log):
-    """The agent logs its resource views again if the used vCPUs change, not if only free memory and disk change."""
+def test_a_change_of_only_free_memory_and_disk_is_not_logged(log):
+    """The agent does not log its resource views again if only the free memory and disk change."""
     assert log.audit(replace(REPORT, summary=replace(SUMMARY, free_ram_mib=1, free_disk_gib=2))) == []
     assert len(log.audit(replace(REPORT, summary=replace(SUMMARY, used_vcpus=17)))) == 3
 
@@ -172,8 +172,8 @@ def test_an_unreadable_source_does_not_end_a_finding(log):
     assert events.FINDING_GONE in log.audit(REPORT)
 
 
-def test_a_finding_can_end_without_an_unrelated_source(log):
-    """The agent logs a finding as gone even if a source that has nothing to do with it cannot be read."""
+def test_a_finding_can_end_if_an_unrelated_source_is_unread(log):
+    """The agent logs a finding as gone even if an unrelated source could not be read."""
     log.audit(lost(replace(REPORT, findings=(seen(),)), "libvirt"))
     assert events.FINDING_GONE in log.audit(lost(REPORT, "libvirt"))
 

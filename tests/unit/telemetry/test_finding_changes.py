@@ -90,8 +90,8 @@ def test_a_finding_saved_without_text_is_unchanged():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.CRASHED, Outcome.CANCELLED])
-def test_a_crashed_audit_logs_no_change_of_findings(outcome):
-    """A crashed or cancelled audit logs no change of a finding, and neither does the complete audit after it."""
+def test_a_crashed_or_cancelled_audit_logs_no_finding_changes(outcome):
+    """A crashed or cancelled audit logs no changes of findings."""
     reader = Reader()
     reader.audit(found(CONFIRMED))
     assert reader.audit(found(UNKNOWN, outcome=outcome)) == []

@@ -33,7 +33,7 @@ def test_a_consumer_with_a_name_in_nova_is_an_instance():
     assert subject(names=(ConsumerName("billing", UUID),)) == f"instance billing {UUID}"
 
 
-def test_an_unknown_consumer_is_logged_by_its_uuid_alone():
+def test_a_consumer_without_a_name_is_logged_with_its_uuid():
     """If the agent knows no name for a consumer in Placement, it logs "consumer" and the UUID."""
     assert subject(ledger=(row("unknown", ""),)) == f"consumer {UUID}"
 

@@ -36,7 +36,7 @@ def test_a_table_cell_shows_an_amount_without_its_class(resource_class, value, t
 
 
 def test_each_result_of_a_comparison_has_its_own_explanation():
-    """Each possible result of comparing a consumer's amounts has its own explanation."""
+    """Each result of comparing a consumer in nova, libvirt and Placement has its own explanation."""
     assert set(MEANINGS) == set(Verdict)
     assert len(set(MEANINGS.values())) == len(Verdict)
 

@@ -190,7 +190,7 @@ NOTHING_SAID = {
 
 @pytest.mark.parametrize(("capabilities", "cpu", "virt_type"), NOTHING_SAID.values(), ids=NOTHING_SAID.keys())
 def test_cpu_traits_stay_if_guest_cpu_features_are_unknown(capabilities, cpu, virt_type):
-    """The agent leaves CPU traits unchanged if it does not know which CPU features guests get, as with containers."""
+    """The agent leaves CPU traits unchanged if it does not know which CPU features guests get."""
     assert wish(capabilities, cpu, virt_type=virt_type) == Wish()
 
 

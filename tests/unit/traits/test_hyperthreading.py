@@ -30,8 +30,8 @@ CELLS = {
 
 
 @pytest.mark.parametrize(("cells", "expected"), CELLS.values(), ids=CELLS.keys())
-def test_a_core_with_two_siblings_sets_the_hyperthreading_trait(cells, expected):
-    """The agent sets HW_CPU_HYPERTHREADING if libvirt shows a core with two threads on a NUMA cell of the host."""
+def test_a_core_with_two_threads_sets_the_hyperthreading_trait(cells, expected):
+    """The agent sets HW_CPU_HYPERTHREADING if libvirt shows a core with two threads."""
     assert hyperthreading.wish(world(capable(), cells=cells), settings()) == expected
 
 

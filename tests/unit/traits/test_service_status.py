@@ -25,8 +25,8 @@ WISHES = {
 
 
 @pytest.mark.parametrize(("world", "expected"), WISHES.values(), ids=WISHES.keys())
-def test_the_trait_of_a_disabled_service_follows_its_record(world, expected):
-    """The agent sets COMPUTE_STATUS_DISABLED if nova's record of the compute service says that it is disabled."""
+def test_the_status_disabled_trait_follows_the_service(world, expected):
+    """The agent sets COMPUTE_STATUS_DISABLED if nova's compute service is disabled, and removes it if not."""
     assert service_status.wish(world, settings()) == expected
 
 

@@ -229,7 +229,7 @@ def test_the_advice_to_add_a_trait_ignores_free_capacity():
 
 
 def test_other_providers_with_the_missing_trait_are_shown():
-    """No suitable provider has a requested trait. `stocktake why` shows which other providers have the trait."""
+    """If no suitable provider has a requested trait, `stocktake why` shows other providers with the trait."""
     missing = asked([HOST, *PF], group(VF=5, required=["CUSTOM_A"])).obstacles[-1]
     assert missing.words == (
         "none of the providers that have a requested class (pf0, pf1) has trait CUSTOM_A; "

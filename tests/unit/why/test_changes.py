@@ -126,8 +126,8 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_a_missing_trait_still_refuses_after_other_changes(seed):
-    """Parsing a JSON response needs no more memory than the agent estimated before."""
+def test_freed_capacity_does_not_replace_a_missing_trait(seed):
+    """A request that needs a missing trait stays refused if the operator only frees capacity."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)
         remedies = [(o, remedy) for o in tree.obstacles if missing for remedy in o.remedies]

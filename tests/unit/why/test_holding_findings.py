@@ -50,7 +50,7 @@ def amounts(*arguments, **changes):
 
 
 def test_why_shows_blocked_capacity_for_each_kind_of_finding():
-    """`stocktake why` shows how much of the lacking resource each kind of finding blocks."""
+    """`stocktake why` shows how much disk space each kind of finding blocks."""
     rows = (VOLUME, row("web", Verdict.AGREED, promised=40, held=40, recorded=40), MOVED)
     findings = (found("volume-foreign", subject="vg/backup"), found("allocation-stale-move", "moved", confirmed=False))
     volume = HoldingFinding(
@@ -99,7 +99,7 @@ def test_a_volume_unknown_to_nova_is_counted_once():
     "changes", [{"resource_class": "VCPU"}, {"provider_uuid": "another"}], ids=["class", "provider"]
 )
 def test_why_ignores_findings_about_another_class_or_provider(changes):
-    """`stocktake why` ignores findings about a resource class or provider other than the one that is short."""
+    """If a provider lacks DISK_GB, `stocktake why` ignores findings about VCPU or about another provider."""
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 

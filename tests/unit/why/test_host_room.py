@@ -125,8 +125,8 @@ def test_the_allocation_ratio_does_not_apply_to_pinned_cpus():
     assert host_obstacles(shape(1, PCPU=2), pinned) == ()
 
 
-def test_a_pinned_guest_fits_if_no_shared_cpus_are_free():
-    """A NUMA cell has no free shared CPUs. A guest with only pinned CPUs still fits in the cell."""
+def test_a_pinned_guest_needs_no_free_shared_cpus():
+    """A guest with only pinned CPUs fits in a NUMA cell that has no free shared CPUs."""
     (room,) = overdrawn = rooms((view_cell(0), usage(0, cpus=40)))
     assert room.cpus == -8
     assert host_obstacles(shape(1, PCPU=4), overdrawn) == ()

@@ -13,7 +13,7 @@ def test_the_wait_before_a_libvirt_reconnect_is_limited(failures):
 
 
 def test_the_longest_wait_for_a_libvirt_reconnect_doubles():
-    """The agent's wait is random. The longest possible wait doubles with each failure, up to a maximum."""
+    """The longest wait before a new connection to libvirt doubles with each failure, up to a maximum."""
     backoff = Backoff(first_s=1.0, cap_s=8.0)
     for failures, longest in enumerate([1.0, 2.0, 4.0, 8.0, 8.0]):
         waits = [backoff.wait_s(failures) for _ in range(200)]

@@ -6,7 +6,7 @@ from agent.sources.libvirt.late_capabilities import LateAnswers
 
 
 def test_late_libvirt_answers_trigger_an_audit():
-    """A late answer from libvirt triggers an audit only if it arrives between the listener's start and its stop."""
+    """A late answer from libvirt triggers an audit, but not before the daemon starts or after it stops."""
     late, reasons = LateAnswers(), []
     late.report("before")
     late.start(reasons.append)

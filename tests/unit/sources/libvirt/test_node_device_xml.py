@@ -41,7 +41,7 @@ def test_a_physical_function_without_vfs_has_an_empty_vf_list():
 
 
 def test_a_virtual_function_refers_to_its_physical_function():
-    """An SR-IOV virtual function is read with the PCI address of its physical function and with its own card serial."""
+    """The agent reads an SR-IOV virtual function with the PCI address of its physical function."""
     function = read("pci_0000_81_00_3").pci
     assert (function.physical_function, function.virtual_functions) == ("0000:81:00.0", None)
     assert function.card_serial == "VF3-OWN"

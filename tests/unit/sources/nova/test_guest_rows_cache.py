@@ -9,8 +9,8 @@ from tests.rigs.cell_worlds import T0
 ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({"id": "broken"},))
 
 
-def test_changed_service_rows_do_not_discard_cached_instances():
-    """The agent keeps the parsed instances if only the rows of services and compute nodes change in nova's database."""
+def test_changed_node_and_service_rows_keep_cached_instances():
+    """If only nova's rows of compute nodes and services change, the agent keeps its cached instances."""
     last = LastGuests()
     first = last.parsed(ROWS)
     assert first.unreadable

@@ -57,8 +57,8 @@ def test_libvirt_queries_without_an_answer_are_left_out():
     assert answers_of(through_json(answers_object("kvm", ANSWERS[:1])), (PC, Q35), "kvm") == ANSWERS[:1]
 
 
-def test_libvirt_data_for_the_wrong_virt_type_are_rejected():
-    """The agent rejects libvirt data from stocktake-probe if the probe is configured for another virt_type."""
+def test_libvirt_data_for_another_virt_type_are_rejected():
+    """The agent rejects libvirt data from stocktake-probe if the probe has another virt_type than the agent."""
     with pytest.raises(BadMessage, match="the probe's configuration has virt_type 'qemu'"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 

@@ -196,8 +196,8 @@ def is_read(source):
         return None
 
 
-def test_a_late_measurement_serves_the_next_read(source, place, monkeypatch):
-    """A measurement of disks that misses its deadline goes on, and a later read returns its result."""
+def test_a_late_measurement_serves_a_later_read(source, place, monkeypatch):
+    """A later read returns the result of a disk measurement that missed its deadline."""
     gate, begun = slow_walk(monkeypatch)
     with pytest.raises(SourceUnavailable):
         source.read(frozenset(), Deadline.after(0.05))
@@ -298,7 +298,7 @@ def test_a_file_of_size_zero_is_not_opened(source, tmp_path, monkeypatch):
 
 
 def test_a_control_character_in_a_data_file_name_is_escaped(source, tmp_path):
-    """If a qcow2 image refers to a missing data file, the error shows its name with control characters escaped."""
+    """The error about a qcow2 image's missing data file shows the file name with control characters escaped."""
     name, head = b"\xff\x1b[31mgone", bytearray(512)
     for offset, size, number in ((0, 4, 0x514649FB), (4, 4, 3), (24, 8, 1 << 30), (72, 8, 4), (100, 4, 104)):
         head[offset : offset + size] = number.to_bytes(size, "big")
@@ -438,7 +438,7 @@ def test_the_image_cache_size_excludes_its_subfolders(place):
 
 
 def test_a_vanished_image_is_left_out_of_the_cache_size(place, monkeypatch):
-    """An image may vanish from nova's image cache during the measurement. The agent then counts the other images."""
+    """If an image vanishes while nova's image cache is measured, the agent counts only the other images."""
     listed = [*os.listdir(place / "_base"), "gone"]
     monkeypatch.setattr(image_walk.os, "listdir", lambda _path: listed)
     assert cache_bytes(str(place), str(place / "_base")) == blocks(place / "_base" / "89abcdef") > 0
