@@ -132,7 +132,7 @@ CASES = [(field, number) for field in FIELDS for number in LARGE if (field, numb
 
 @pytest.mark.parametrize(("field", "number"), CASES)
 def test_an_error_about_an_invalid_number_shows_the_field(field, number):
-    """A number in a document, for example NaN or one with 400 digits, is refused with an error that shows the field."""
+    """An invalid number, such as NaN or one with 400 digits, is refused with an error that shows its field."""
     case = FIELDS[field]
     case.parse(case.text.replace("NUMBER", "1"))
     with pytest.raises(case.kind, match=case.says):

@@ -152,7 +152,7 @@ def test_law_1_an_unused_obsolete_provider_is_deleted(world):
 
 @given(worlds())
 def test_law_1_child_providers_have_unique_names(world):
-    """Each wanted child provider has a unique name, the trait CUSTOM_OWNER_STOCKTAKE and at least one inventory."""
+    """The agent gives each child provider a unique name."""
     wanted = children_and_root(decision_of(world))
     assert len({provider.name for provider in wanted}) == len(wanted)
     for provider in wanted[1:]:

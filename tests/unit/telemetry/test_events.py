@@ -51,7 +51,7 @@ def test_every_logger_has_at_least_one_event():
 
 
 @pytest.mark.parametrize(("event", "level"), [(events.STARTED, logging.ERROR), (events.OUTCOME_CHANGED, None)])
-def test_a_missing_or_needless_log_level_raises_value_error(event, level):
-    """A log line needs a level if its event has no fixed level, and must not have one otherwise."""
+def test_a_missing_or_second_log_level_raises_value_error(event, level):
+    """A log line without a level, or with a second level beside its event's fixed level, raises ValueError."""
     with pytest.raises(ValueError, match="level"):
         Line(event=event, fields={}, chosen_level=level)

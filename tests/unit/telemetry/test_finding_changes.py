@@ -74,7 +74,7 @@ def test_a_restart_does_not_repeat_known_findings():
 
 
 def test_a_confirmed_finding_is_not_logged_again_after_an_outage():
-    """The agent does not log a finding again that was confirmed before an outage of Placement."""
+    """If a finding was confirmed before an outage of Placement, the agent does not log it again afterwards."""
     reader = Reader()
     worse = replace(LEAK, actual="16 VCPU")
     told = [
@@ -84,7 +84,7 @@ def test_a_confirmed_finding_is_not_logged_again_after_an_outage():
 
 
 def test_a_finding_saved_without_text_is_unchanged():
-    """The agent does not log a finding as changed after a restart if it had saved the finding without its text."""
+    """After a restart, the agent does not log a finding as changed if the finding was saved without its text."""
     without = replace(CONFIRMED, finding=replace(LEAK, actual="the agent knows only", saved_id=LEAK.id))
     assert Reader().audit(found(CONFIRMED, first=True, remembered=(without,))) == []
 

@@ -131,8 +131,8 @@ def test_a_source_that_was_not_asked_is_not_logged(day):
     assert fields(day.audit(report_of(*LEAKS)), events.SOURCE_BACK)["audits"] == 1
 
 
-def test_unknown_findings_are_logged_once_per_outage(day):
-    """If Placement is lost, the agent logs once how many findings it cannot check, even if their number grows."""
+def test_unchecked_findings_are_logged_once_per_outage(day):
+    """During an outage of Placement, the agent logs only once how many findings it cannot check."""
     other = seen(leak(7), FindingState.UNKNOWN, "placement")
     logged = [
         *day.audit(report_of(*UNKNOWN, lost="placement")),

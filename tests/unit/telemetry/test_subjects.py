@@ -50,8 +50,8 @@ def test_a_finding_without_a_consumer_shows_its_source():
     assert subject(seen(replace(about_the_root.finding, provider_uuid=None))) == "host-1"
 
 
-def test_an_ended_finding_keeps_its_consumer_name():
-    """If a finding is gone, the agent logs it with the last consumer name that it knew."""
+def test_a_gone_finding_keeps_its_consumer_name():
+    """The agent logs a gone finding with the last known name of its consumer."""
     before = subjects_of(report_of(LEAK, ledger=(row("instance", "billing"),)))
     ended = gone(LEAK, GoneReason.HEALED, "changed as planned")
     assert subjects_of(report_of(gone=(ended,)), before)[LEAK.finding.id] == f"instance billing {UUID}"

@@ -85,8 +85,8 @@ def test_a_logged_value_is_not_cut_inside_a_uuid():
         assert all(ANY_UUID.fullmatch(piece) for piece in pieces), shown
 
 
-def test_a_too_long_fix_is_replaced_by_explain():
-    """If the repair command is too long for a log line, the line shows `stocktake explain` and an ID instead."""
+def test_a_too_long_command_is_replaced_by_stocktake_explain():
+    """If a finding's repair command is too long for its log line, the line shows `stocktake explain` instead."""
     line = message("t", {"fix": "timeout 10 stat -f /" + "d" * 600, "finding_id": UUID})
     assert parts(line)["fix"] == "stocktake explain 95a20332"
 

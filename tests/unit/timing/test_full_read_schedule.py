@@ -20,8 +20,8 @@ def test_every_tenth_scheduled_placement_read_is_a_full_read(host, every, first)
 
 
 @given(st.uuids().map(str), st.integers(1, 12), st.integers(1, 1000))
-def test_one_audit_of_each_cycle_reads_placement_again(host, every, first):
-    """In each cycle of a configured number of audits, exactly one audit reads from Placement again."""
+def test_each_cycle_has_one_scheduled_read_of_placement(host, every, first):
+    """In each cycle of a configured number of audits, exactly one audit makes a scheduled read of Placement."""
     turns = [turn(host, audit, every) for audit in range(first, first + every)]
     assert sum(its is not Turn.NOTHING for its in turns) == 1
 

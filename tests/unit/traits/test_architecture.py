@@ -41,10 +41,7 @@ HOSTS = {
 
 @pytest.mark.parametrize(("capabilities", "expected"), HOSTS.values(), ids=HOSTS.keys())
 def test_the_traits_of_supported_architectures_are_set(capabilities, expected):
-    """The agent sets the traits of the CPU architectures that libvirt supports here.
-
-    It removes no architecture trait.
-    """
+    """The agent sets the trait of each CPU architecture that libvirt supports. It removes no architecture trait."""
     assert architecture.wish(world(capabilities), settings()) == Wish(wanted=frozenset(expected))
 
 

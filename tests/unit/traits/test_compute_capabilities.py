@@ -95,8 +95,8 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize(("facts", "silent"), UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_traits_of_unknown_facts_stay_unchanged(facts, silent):
-    """The agent leaves a trait unchanged if the trait needs a version or capability of libvirt that is unknown."""
+def test_a_trait_stays_if_its_requirement_is_unknown(facts, silent):
+    """If a trait needs a libvirt version or capability that is unknown, the agent leaves the trait unchanged."""
     wanted, unwanted = told(facts)
     assert GATED - wanted - unwanted == silent
 

@@ -17,8 +17,8 @@ def traits_put(world, chosen=None):
     return [tuple(sorted(set(write.traits) - OTHERS)) for write in writes if isinstance(write, PutTraits)]
 
 
-def test_s115_the_owner_trait_of_stocktake_replaces_novas():
-    """The agent wants CUSTOM_OWNER_STOCKTAKE and COMPUTE_NODE on the root provider, and not OWNER_NOVA."""
+def test_s115_stocktake_replaces_the_owner_trait_of_nova():
+    """The agent plans CUSTOM_OWNER_STOCKTAKE instead of OWNER_NOVA on the root provider."""
     assert owner.wish(snapshot(), settings()) == Wish(
         wanted=frozenset({"COMPUTE_NODE", "CUSTOM_OWNER_STOCKTAKE"}), unwanted=frozenset({"OWNER_NOVA"})
     )

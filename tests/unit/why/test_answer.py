@@ -339,8 +339,8 @@ def test_a_group_needs_a_resource_or_a_required_trait():
     assert refused([HOST, *PF], *forbidding, **wanted) == [Constraint.ONE_PROVIDER]
 
 
-def test_root_aggregates_count_only_for_the_unnumbered_group():
-    """The root provider's aggregates include its child providers only for the unnumbered request group."""
+def test_only_the_unnumbered_group_uses_root_aggregates():
+    """A child provider inherits the root provider's aggregates only in the unnumbered request group."""
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
     assert refused([HOST, *PF], group(VF=1, forbidden_aggregates=["agg"])) == [Constraint.FORBIDDEN_AGGREGATE]

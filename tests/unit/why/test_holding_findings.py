@@ -75,7 +75,7 @@ def test_why_counts_a_consumer_with_two_findings_once():
 
 
 def test_why_counts_only_the_surplus_of_an_allocation():
-    """An allocation has 50 GiB instead of 40. `stocktake why` counts only the 10 GiB too much as lost capacity."""
+    """If an allocation has 50 GiB instead of 40 GiB, `stocktake why` counts 10 GiB as lost capacity."""
     more = row("web", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=50)
     less = row("db", Verdict.ALLOCATION_DIFFERS, promised=40, held=40, recorded=30)
     findings = [found("allocation-differs", key, resource_class="DISK_GB") for key in ("web", "db")]
@@ -103,8 +103,8 @@ def test_why_ignores_findings_about_another_class_or_provider(changes):
     assert amounts((dataclasses.replace(MOVED, **changes),), (found("allocation-stale-move", "moved"),)) == []
 
 
-def test_findings_on_a_sharing_provider_do_not_explain_the_host():
-    """If the host lacks capacity, `stocktake why` shows no finding about a sharing provider."""
+def test_why_shows_no_sharing_provider_findings_for_a_host():
+    """If a host itself lacks capacity, `stocktake why` shows no finding about a sharing provider."""
     anywhere = dataclasses.replace(SHORT, provider_uuid=None)
     child = row("child", Verdict.ALLOCATION_LEAKED, recorded=1, provider_uuid="child")
     outside = row("out", Verdict.ALLOCATION_LEAKED, recorded=9, provider_uuid="shared", outside_tree=True)

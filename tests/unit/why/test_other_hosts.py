@@ -57,14 +57,14 @@ def test_a_higher_ratio_for_this_host_is_advised():
 
 
 @pytest.mark.parametrize("own", [None, "elsewhere-uuid"])
-def test_a_provider_is_another_hosts_if_this_host_has_none(own):
-    """If this host has no provider in Placement, `stocktake why` treats each provider as another host's."""
+def test_providers_are_of_other_hosts_if_this_host_has_none(own):
+    """If this host has no provider in Placement, `stocktake why` treats all providers as those of other hosts."""
     (there,) = trees(8, host("there", 37), own=own)["there"].obstacles
     assert there.change.endswith(NOT_CHECKED)
 
 
 def test_a_smaller_request_is_not_advised_for_a_full_host():
-    """`stocktake why` does not advise a smaller request for another host that has no capacity left at all."""
+    """`stocktake why` does not advise a smaller request for a host without free capacity."""
     (there,) = trees(8, host("there", 52))["there"].obstacles
     assert there.change == f"8 VCPU would be free with a ratio of 6; {NOT_CHECKED}"
 

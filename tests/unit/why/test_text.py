@@ -232,7 +232,7 @@ def test_the_json_of_why_contains_request_and_reasons():
 
 
 def test_why_prints_warnings_about_a_request_that_fits():
-    """Below a request that fits, `stocktake why` prints warnings, for example about rounding in MariaDB."""
+    """`stocktake why` prints warnings even if the request fits, for example about rounding in MariaDB."""
     fits = asked(offered(1, total=96, max_unit=96))
     tree = dataclasses.replace(fits.answer.trees[0], caveats=("MariaDB rounds",))
     report = dataclasses.replace(fits, answer=dataclasses.replace(fits.answer, trees=(tree,)))

@@ -135,7 +135,7 @@ def test_the_cpu_model_query_leaves_capabilities_unchanged():
 
 
 def test_disabled_features_of_a_cpu_model_are_left_out():
-    """If libvirt's list of all features of a CPU shows one with policy disable, the agent leaves this feature out."""
+    """If libvirt lists a feature of a CPU model with policy disable, the agent leaves the feature out."""
     answer = expanded_cpu()
     features = expanded_features(answer)
     assert len(features) == answer.count("<feature policy='require'")

@@ -74,8 +74,8 @@ def test_new_domains_are_read_and_vanished_ones_forgotten():
     assert {one.uuid for one in cache.all()} == {UUIDS[0], UUIDS[2]}
 
 
-def test_a_possible_loss_of_events_causes_one_full_read():
-    """After a gap in libvirt's events, the agent reads all domains once, and then only a part in each audit."""
+def test_all_domains_are_read_once_after_possible_event_loss():
+    """If libvirt events may be lost, the agent reads all domains once, and then only some in each audit."""
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)

@@ -37,10 +37,7 @@ def test_an_unlisted_domain_is_dropped_from_the_cache():
 
 @pytest.mark.parametrize("odd", ["", "<domain>", "<domain/>", "\ud800", "<!DOCTYPE x><domain/>"])
 def test_invalid_domain_xml_does_not_change_the_cache(odd):
-    """Invalid domain XML raises SourceInconsistent each time.
-
-    The domain can still be read from valid XML afterwards.
-    """
+    """Invalid domain XML raises SourceInconsistent and leaves the domain in the cache unchanged."""
     texts = DomainTexts()
     before = texts.parse(uuid("a"), text("a"), RUNNING)
     for _ in range(2):

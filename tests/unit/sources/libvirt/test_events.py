@@ -8,7 +8,7 @@ from agent.sources.libvirt.events import Backoff
 
 @given(st.integers(0, 10_000))
 def test_the_wait_before_a_libvirt_reconnect_is_limited(failures):
-    """After any number of failures, the agent waits at least 0.125 s and at most 30 s for its next attempt."""
+    """The agent waits between 0.125 s and 30 s before it connects to libvirt again."""
     assert 0.125 <= Backoff(first_s=0.25, cap_s=30.0).wait_s(failures) <= 30.0
 
 

@@ -67,8 +67,8 @@ def test_a_vf_without_an_interface_has_the_mac_of_its_pf():
     assert device.card_serial == "VF3-OWN"
 
 
-def test_a_vdpa_function_has_only_a_parent_address():
-    """A vDPA function has the PCI address of its physical function, and no MAC address, VF number or serial from it."""
+def test_a_vdpa_function_has_the_pci_address_of_its_pf():
+    """A vDPA function is read with the PCI address of its physical function (PF), but without the PF's MAC."""
     device = found("pci_0000_81_00_4")
     assert device.parent_address == "0000:81:00.0"
     assert (device.pf_mac_address, device.vf_number, device.card_serial) == (None, None, None)
@@ -125,7 +125,7 @@ def test_devices_are_read_from_an_incomplete_list(names):
 
 @pytest.mark.parametrize("address", ["0000:81:00.2", "0000:81:00.0"])
 def test_a_vf_keeps_the_parent_address_from_libvirt(address):
-    """A virtual function (VF) keeps the parent address that libvirt reports, even if that address is its own."""
+    """A virtual function (VF) keeps the parent address from libvirt, even if this is the VF's own address."""
     vf = BY_NAME["pci_0000_81_00_2"]
     odd = replace(vf, pci=replace(vf.pci, physical_function=address))
     device = found(vf.name, [*without(vf.name), odd])

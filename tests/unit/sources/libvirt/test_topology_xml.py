@@ -48,7 +48,7 @@ def parse_topology(xml):
 
 
 def test_numa_cells_and_cpus_are_read_in_order():
-    """The agent sorts NUMA cells and CPUs by ID. A CPU without a core or socket ID in libvirt's XML gets None."""
+    """The agent sorts NUMA cells and CPUs from libvirt's capabilities XML by ID."""
     assert parse_topology(CAPABILITIES) == HostTopology(
         cells=(
             Cell(id=0, memory_mib=0, cpu_ids=(0, 1), siblings=((0, 1),)),

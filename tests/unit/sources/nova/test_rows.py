@@ -495,8 +495,8 @@ def test_a_broken_migration_makes_its_instance_unreadable(changes):
     assert "migrations id" in result.unreadable[0]
 
 
-def test_a_broken_finished_evacuation_spares_its_instance():
-    """The agent reports a broken row of a finished evacuation and still reads the instance."""
+def test_an_instance_is_readable_with_a_broken_evacuation_row():
+    """The agent still reads an instance if the row of its finished evacuation is broken."""
     result = state(instances=(instance_row(),), finished_evacuations=(migration_row(status=None),))
 
     assert result.instances[0].flavor == SMALL_FLAVOR
@@ -514,7 +514,7 @@ def test_a_broken_finished_evacuation_spares_its_instance():
     ],
 )
 def test_a_broken_node_or_service_row_raises_an_error(groups):
-    """A broken row of a compute node or a service raises an error, and so do two services of one host."""
+    """A broken row of a compute node or a service in nova's database raises an error."""
     with pytest.raises(SourceInconsistent, match=r"compute_nodes|services"):
         state(**groups)
 
@@ -590,7 +590,7 @@ def bent_document(draw, document):
 
 
 @given(ANY_ROWS)
-def test_random_nova_rows_are_read_or_rejected(rows):
+def test_damaged_nova_rows_are_read_or_rejected(rows):
     """Damaged rows of nova's database are read or rejected with SourceInconsistent. They cause no other error."""
     try:
         result = state_from_rows("cmp1", rows)

@@ -384,7 +384,7 @@ def test_the_folder_walk_does_not_follow_symlinks(place):
 
 
 def test_a_disk_outside_instance_folders_is_counted_alone(place):
-    """A guest's disk in a folder without an instance's UUID is counted on its own, not as part of that folder."""
+    """A guest's disk in a folder that belongs to no instance is counted on its own, not as part of that folder."""
     deep = place / "by-hand" / "a" / "b"
     deep.mkdir(parents=True)
     (deep / "disk").write_bytes(b"x" * 60000)
@@ -499,8 +499,8 @@ def test_several_hosts_in_compute_nodes_show_shared_storage(place):
 @pytest.mark.parametrize(
     "written", ["", "[]", "null", '{"a": "yesterday", "b": null}', "\xff", "[" * 100000, '{"a": 1.0, "b": 2.0}']
 )
-def test_an_invalid_compute_nodes_file_gives_no_hosts(place, written):
-    """The agent reads no hosts from nova's file compute_nodes if the file is invalid or its times are too old."""
+def test_an_invalid_or_old_compute_nodes_file_gives_no_hosts(place, written):
+    """The agent reads no hosts from nova's file compute_nodes if the file is invalid or its entries are old."""
     (place / "compute_nodes").write_text(written, encoding="latin-1")
     assert registered_hosts(str(place), 1e9) == ()
 
