@@ -219,7 +219,7 @@ def test_why_reports_a_full_host_and_its_missing_trait():
 
 
 def test_the_advice_to_add_a_trait_ignores_free_capacity():
-    """`stocktake why` advises to add the missing trait to a host, whether the host is full or empty."""
+    """`stocktake why` advises to add a missing trait to a host, whether the host is full or empty."""
     wanted = group(VCPU=1, VF=1, required=["CUSTOM_Z"])
     now = asked([*PF, FULL], wanted).obstacles[-1]
     [then] = asked([*PF, of("host", stock("VCPU", 4))], wanted).obstacles

@@ -167,8 +167,8 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_following_the_advice_about_in_tree_lifts_the_refusal():
-    """A request is refused because of in_tree. With the in_tree that `stocktake why` advises, this reason is gone."""
+def test_the_advised_in_tree_no_longer_refuses_the_request():
+    """With the in_tree that `stocktake why` advises, in_tree no longer refuses the request."""
     tried = Counter()
     for seed in range(150):
         for obstacle, request, world, root in refusals(seed):
