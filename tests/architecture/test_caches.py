@@ -81,8 +81,5 @@ def test_the_cache_scanner_finds_each_kind_of_cache(source: str):
 
 @pytest.mark.parametrize("source", ["x = {}\ndef f(key):\n    return x[key]", "x = []\ndef f(x):\n    x.append(1)"])
 def test_the_cache_scanner_ignores_constants(source: str):
-    """A module-level dict that functions only read is no cache.
-
-    A list that a function gets as an argument is none either.
-    """
+    """A dict that functions only read is no cache. A list that a function gets as an argument is no cache."""
     assert caches("m", ast.parse(source)) == set()

@@ -74,7 +74,7 @@ def test_configuration_md_lists_the_daemons_repairs():
 
 
 def test_the_heal_page_lists_the_guards_in_order():
-    """A guard is a rule that stops a repair. docs/reference/heal.md lists all of them in the order of their checks."""
+    """Guards are rules that can stop a repair. docs/reference/heal.md lists all guards in the order of their checks."""
     assert _first_column("docs/reference/heal.md", "Name") == [*(guard.name for guard in GUARDS), REPAIR]
 
 

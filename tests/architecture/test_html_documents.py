@@ -108,7 +108,7 @@ def test_a_link_to_a_file_outside_docs_becomes_plain_text():
 
 
 def test_a_link_to_a_missing_file_is_kept():
-    """The tool that prepares pages for Sphinx leaves a dead link unchanged, so that Sphinx can report it."""
+    """The tool that prepares pages for Sphinx keeps a link to a missing file, so that Sphinx can report it."""
     text = "[a page](nowhere.html)\n"
     assert site_stage.relinked(text, "docs/security.md", {"docs/security.md": "security.md"}) == text
 

@@ -37,7 +37,7 @@ FILES = {str(path.relative_to(ROOT)): path for path in _files() if path.suffix n
 
 @pytest.mark.parametrize("kind", LEAKS)
 def test_no_repository_file_refers_to_the_build_machine(kind: str):
-    """No text file contains a private folder, a package mirror or a registry host of the machine that built it."""
+    """No text file contains a private path, a package mirror or a registry host of the build machine."""
     found = [
         f"{name}:{number}: {line.strip()[:100]}"
         for name, path in FILES.items()
@@ -53,7 +53,7 @@ def test_the_search_for_private_paths_reads_subfolders():
 
 
 @pytest.mark.parametrize("kind", LEAKS)
-def test_each_pattern_of_the_leak_search_finds_an_example(kind: str):
+def test_each_search_pattern_matches_an_example(kind: str):
     """Each pattern for private paths and registry hosts matches at least one of six example texts."""
     examples = [
         "cd /" + "work/main",

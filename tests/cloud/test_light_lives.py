@@ -19,6 +19,6 @@ def test_partial_reads_give_the_same_rows_as_full_reads():
 
 
 def test_partial_reads_do_not_change_the_findings():
-    """A partial read only checks if nova's rows have changed. Audits report the same differences as with full reads."""
+    """A partial read only checks if nova's rows have changed. Audits report the same findings as with full reads."""
     light, findings = play_pairs(LIVES_OF_PAIRS, 20261124)
     assert min(light, findings) > LIVES_OF_PAIRS

@@ -9,8 +9,8 @@ STEPS_OF_LIARS = 15_000
 STEPS_BESIDE_NOVA = 6_000
 
 
-def test_the_agent_finds_each_leak_in_a_simulated_cloud():
-    """In 15,000 random steps the agent finds each allocation that nothing uses, and removes no valid one."""
+def test_the_agent_finds_each_leaked_allocation():
+    """In 15,000 steps of a simulated cloud, the agent finds each leaked allocation and removes no valid one."""
     tally = play_until(STEPS, 20261121, LENGTH, lambda life: None).tally
     # A run without events would prove nothing.
     assert tally.steps >= STEPS
@@ -44,10 +44,10 @@ def test_a_failing_event_list_is_reduced():
     assert shrunk(events, lambda some: needed <= set(some)) == [events[3], events[17]]
 
 
-def test_heal_beside_nova_compute_removes_only_leaks():
-    """In a simulated cloud, nova-compute changes allocations between the agent's steps.
+def test_heal_removes_only_leaked_allocations():
+    """In a simulated cloud, the agent repairs allocations while nova-compute changes others.
 
-    Heal removes only leaked ones.
+    It removes only leaked ones.
     """
     chances = VERBS | LIES | COMPUTES
     tally = play_until(STEPS_BESIDE_NOVA, 20261123, LENGTH, lambda life: None, chances, Role.COMPANION).tally

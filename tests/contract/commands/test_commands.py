@@ -115,7 +115,7 @@ FINDING_COLUMNS = [
 
 
 def test_the_findings_command_lists_every_finding(host):
-    """`stocktake findings` lists every finding with its state and consumer. Its JSON also has a column for the fix."""
+    """`stocktake findings` prints one line for each finding. With -f json it prints one object for each finding."""
     code, rows = host.json("findings")
     assert (code, listed(rows)) == (3, EXPECTED_CODES)
     assert {tuple(row) for row in rows} == {tuple(FINDING_COLUMNS)}
@@ -158,7 +158,7 @@ def test_findings_exits_2_if_placement_is_down(own_host):
     assert (code, listed(rows)) == (2, ["source-unavailable"])
 
 
-def test_findings_suggests_a_code_after_a_typing_error(host):
+def test_findings_suggests_a_finding_after_a_typing_error(host):
     """`stocktake findings --code allocation-leak` exits with 127 and asks: did you mean allocation-leaked?"""
     ended = host.run("findings", "--code", "allocation-leak")
     assert (ended.code, ended.stdout) == (127, "")
@@ -371,7 +371,7 @@ def test_inventory_shows_total_used_and_free_amounts(host):
     assert "32768 MiB" in ended.stdout
 
 
-def test_inventory_diff_shows_wanted_and_recorded_values(host):
+def test_inventory_diff_shows_differences_from_placement(host):
     """`stocktake inventory --diff` exits with 3, and shows the agent's values beside those of Placement."""
     code, rows = host.json("inventory", "--diff")
     assert code == 3
@@ -495,7 +495,10 @@ LOOKS = [("audit",), ("ledger",), ("explain", "VCPU"), ("inventory",), ("invento
 
 @pytest.mark.parametrize("command", LOOKS)
 def test_read_only_commands_exit_2_if_placement_is_down(own_host, command):
-    """For example, `stocktake ledger` then prints the amounts of nova's database, but none of Placement."""
+    """The commands report that Placement was not read.
+
+    `stocktake ledger` still prints the amounts of nova's database.
+    """
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     ended = own_host.run(*command, "-f", "json")
     assert ended.code == 2
@@ -516,7 +519,7 @@ def test_read_only_commands_exit_2_if_placement_is_down(own_host, command):
 
 
 def test_a_consumer_search_exits_2_if_placement_is_down(own_host):
-    """For an unknown consumer, `stocktake explain` and `ledger` say: "as far as the sources could be read"."""
+    """`stocktake explain` and `ledger` search for an unknown consumer, and say that not every source could be read."""
     own_host.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:1"}})
     stray = "99999999-0000-4000-8000-000000000000"
     for command in (("explain", stray), ("ledger", "--consumer", stray)):

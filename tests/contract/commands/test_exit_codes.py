@@ -142,7 +142,7 @@ def test_exit_codes_of_read_only_commands_tell_the_result(shared, name, more, co
 
 
 def test_heal_exits_75_or_5_if_it_cannot_repair_a_finding(shared):
-    """`stocktake heal` exits with 75 if a finding is too young, and with 5 if it never repairs such a finding."""
+    """`stocktake heal` exits with 75 for a finding that is too young, and with 5 for one that it never repairs."""
     world = shared("wrong")
     waits = world.run("heal", "--finding", world.finding("allocation-leaked"), more=YOUNG)
     assert waits.code == 75
@@ -170,7 +170,7 @@ def test_audit_and_findings_exit_5_if_nova_is_the_owner(tmp_path, rest):
 
 
 def test_heal_exits_4_after_it_carried_out_its_plan(tmp_path, rest):
-    """`stocktake heal --plan DIGEST --yes` exits with 4 after every step of the plan is done."""
+    """Exit code 4 of `stocktake heal --plan DIGEST --yes` means that every step of the plan is done."""
     world = _wrong(tmp_path, rest)
     plan = world.plan("heal", more=OLD)
     assert world.run("heal", "--plan", "0" * 12, "--yes", more=OLD).code == 5
@@ -185,7 +185,7 @@ def test_heal_exits_4_after_it_carried_out_its_plan(tmp_path, rest):
 
 
 def test_adopt_exits_4_after_it_carried_out_its_plan(tmp_path, rest):
-    """`stocktake adopt --plan DIGEST --yes` exits with 4 after every step of the plan is done."""
+    """Exit code 4 of `stocktake adopt --plan DIGEST --yes` means that every step of the plan is done."""
     world = _renamed(tmp_path, rest)
     plan = world.plan("adopt")
     assert world.run("adopt", "--plan", "0" * 12, "--yes").code == 5

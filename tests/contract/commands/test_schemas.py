@@ -65,8 +65,8 @@ def test_a_json_error_object_fits_the_error_schema(config_file):
     )
 
 
-def test_the_json_of_heal_journal_and_undo_fits_its_schemas(tmp_path, rest):
-    """`stocktake heal`, `undo` and `journal` with -f json print documents that are valid by their JSON schemas."""
+def test_heal_undo_and_journal_print_valid_json(tmp_path, rest):
+    """With -f json, the output of `stocktake heal`, `undo` and `journal` is valid by its JSON schema."""
     host = small_host(tmp_path, rest).agent.config_file
     planned = _run(host, "heal")
     healed = _run(host, "heal", "--plan", planned["digest"], "--yes")

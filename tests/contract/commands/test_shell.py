@@ -114,8 +114,8 @@ def test_config_check_exits_0_for_a_valid_configuration_file(config):
     }  # fmt: skip
 
 
-def test_config_check_warns_of_a_suspicious_device_spec(config):
-    """`stocktake config check` exits with 0, and notes that [pci] device_spec has a misspelt key."""
+def test_config_check_prints_a_note_about_a_device_spec(config):
+    """[pci] device_spec has a misspelt key. `stocktake config check` exits with 0 and prints a note about the key."""
     path = config(RIGHT + '[pci]\ndevice_spec = {{"vendor": "10de"}}\n')
     ended = stocktake("--config-file", path, "config", "check")
     assert (ended.code, ended.stdout) == (0, f"no mistakes found in {path}; nothing was contacted\n")

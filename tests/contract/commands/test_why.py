@@ -123,7 +123,10 @@ def test_why_understands_several_request_groups(host):
 
 
 def test_why_can_use_the_flavor_of_an_instance(host):
-    """`stocktake why --flavor-of UUID` requests what that instance's flavor contains. --resource changes an amount."""
+    """`stocktake why --flavor-of UUID` requests the flavor of this instance.
+
+    --resource replaces an amount of the flavor.
+    """
     code, document = document_of(host, "--flavor-of", host.evacuated)
     assert (code, document["request"]["groups"][0]["resources"]) == (0, {"VCPU": 8, "MEMORY_MB": 2048})
     assert host.run("why", "--flavor-of", host.evacuated, "--resource", "VCPU=99").code == 3
@@ -218,11 +221,8 @@ def test_a_host_without_numa_cells_refuses_numa_requests(host):
     assert document_of(host, "--resource", "VCPU=1")[1]["host"]["obstacles"] == []
 
 
-def test_why_everywhere_checks_numa_only_on_this_host(host, rest):
-    """This host lacks the NUMA cells of --numa-nodes and is refused.
-
-    All other hosts that Placement offers count as fitting.
-    """
+def test_numa_cells_are_checked_only_on_this_host(host, rest):
+    """`stocktake why --everywhere` knows the NUMA cells of this host only. It refuses no other host for NUMA."""
     wanted = ("--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere")
     rest.set_inventories(rest.make_provider(), {"VCPU": {"total": 1}})
     code, document = document_of(host, *wanted)
@@ -327,7 +327,7 @@ def test_why_exits_2_if_the_database_is_down(tmp_path, rest):
     assert told == [1, 0], "each unread source is said once"
 
 
-def test_why_everywhere_finds_the_same_hosts_as_placement(host, rest):
+def test_the_everywhere_option_agrees_with_placement(host, rest):
     """`stocktake why --everywhere` finds the same fitting hosts as Placement's own GET /allocation_candidates."""
     roomy, aggregate = rest.make_provider(f"roomy-{new_uuid()[:8]}"), new_uuid()
     rest.set_inventories(roomy, {"VCPU": {"total": 4 * CPUS}})

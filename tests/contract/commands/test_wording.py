@@ -229,8 +229,8 @@ WORDS = [
 
 
 @pytest.mark.parametrize(("_earlier", "now", "run"), WORDS, ids=[now[:40] for _, now, _ in WORDS])
-def test_unclear_messages_are_printed_with_their_new_wording(tmp_path, monkeypatch, _earlier, now, run):
-    """Some messages were unclear and got a new wording, which now appears in the output of a command."""
+def test_reworded_messages_appear_in_command_output(tmp_path, monkeypatch, _earlier, now, run):
+    """Some unclear messages of the commands got a new wording. The commands print the new wording."""
     monkeypatch.delenv("COLUMNS", raising=False)
     printed = run(tmp_path)
     assert re.search(now, printed, re.MULTILINE), printed

@@ -50,7 +50,7 @@ def test_a_request_fails_at_its_deadline_if_keystone_is_slow(cloud, account, cli
 
 
 def test_a_slow_keystone_tls_handshake_ends_at_the_deadline(cloud, account, client_with, tmp_path):
-    """Keystone's TLS handshake comes one byte now and then; the agent's request fails at its deadline."""
+    """Keystone's TLS handshake arrives very slowly, byte by byte. The agent's request fails at its deadline."""
     authority = Authority(tmp_path / "ca")
     with (
         tls_before(cloud.keystone.url, authority.certificate("keystone")) as door,

@@ -228,7 +228,7 @@ def test_a_placement_below_microversion_1_30_is_rejected(rest, tmp_path):
     ],
     ids=lambda value: type(value).__name__ if not isinstance(value, str | type) else "",
 )
-def test_a_failed_answer_raises_placement_unavailable(rest, tmp_path, fault, kind, says):
+def test_a_failed_request_raises_placement_unavailable(rest, tmp_path, fault, kind, says):
     """For example, Placement refuses the connection, answers 503 or sends no JSON. The error shows the reason."""
     after_root = on_match(1, lambda _request: False, fault)
     transport = ScriptedAdapter(after_root)
@@ -420,7 +420,7 @@ def test_auth_section_refers_to_the_section_with_the_token(rest, tmp_path):
 
 
 def test_the_default_timeout_is_10_s_with_2_retries(tmp_path):
-    """If [placement] does not set them, a request has a timeout of 10 s and is repeated at most twice."""
+    """By default, a request to Placement has a timeout of 10 s and is repeated at most twice."""
     options = conf_of(tmp_path, auth_type="none").placement
     assert (options.service_type, options.valid_interfaces) == ("placement", ["internal", "public"])
     assert (options.timeout, options.connect_retries, options.status_code_retries) == (10.0, 2, 2)

@@ -427,7 +427,7 @@ def test_an_audit_writes_nothing_if_a_tree_is_too_large(rest, gate, one, monkeyp
 
 
 def test_http_413_for_a_write_becomes_a_finding(rest, gate, one):
-    """A proxy refuses the agent's large write. The audit reports the request size that the proxy must accept."""
+    """A proxy answers 413 to the agent's large write. The audit reports this as the finding write-refused."""
     gate.before = lambda asked: page(413) if asked.is_write else None
     result = one.audit()
     assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)
@@ -566,7 +566,7 @@ def test_a_read_is_repeated_after_retry_after(gate, one):
 
 
 def test_an_audit_limits_how_long_it_waits_for_placement(gate, one, monkeypatch):
-    """Placement keeps sending "Retry-After: 1"; the audit gives up once its waits together are too long."""
+    """Placement keeps answering "Retry-After: 1". The audit gives up when its waits take too long in total."""
     monkeypatch.setattr(retry_after, "WAIT_BUDGET_S", 1.5)
     refused: set[str] = set()
 
@@ -918,10 +918,7 @@ def asks_for_versions(url: str, folder: Path) -> PlacementClient:
 
 
 def test_the_password_goes_only_to_auth_url_after_a_redirect(identity, tmp_path):
-    """Keystone redirects the agent's question about its versions to another host.
-
-    The password still goes to auth_url.
-    """
+    """Keystone redirects the request for its API versions to another host. The password still goes only to auth_url."""
     door, keystone = identity
     with gateway() as public:
         elsewhere = public.url.replace("127.0.0.1", "localhost")

@@ -76,8 +76,8 @@ def paced(tmp_path, waits) -> Paced:
     return make
 
 
-def test_the_client_saves_when_a_request_ended(gate, paced):
-    """The client saves the time when its last request to Placement ended, and not when the request began."""
+def test_the_client_saves_the_end_time_of_its_last_request(gate, paced):
+    """The client saves the time at which Placement answered, and not the time at which the request began."""
     ended: list[float] = []
     gate.after = lambda _asked: ended.append(time.monotonic())
     client = paced(gate.url)
@@ -166,11 +166,8 @@ def test_failed_keystone_requests_cause_no_pause(gate, waits):
     assert waits.seconds == []
 
 
-def test_time_without_requests_counts_as_part_of_the_pause(gate, paced, waits):
-    """After a slow answer, the client pauses before its next request.
-
-    Time that has already passed is not waited again.
-    """
+def test_idle_time_is_subtracted_from_the_pause(gate, paced, waits):
+    """After a slow answer of Placement, the client pauses. The pause is shorter if the client was idle meanwhile."""
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")

@@ -53,7 +53,7 @@ def address(rest):
 
 
 def test_slow_answer_headers_end_at_the_deadline(address, tmp_path):
-    """Placement sends the headers of its answer one byte now and then; the agent gives up at its deadline."""
+    """Placement sends the headers of its answer very slowly, byte by byte. The agent gives up at its deadline."""
     with proxied(address) as proxy:
         client = client_of(tmp_path, proxy.url, timeout=TIMEOUT_S)
         proxy.weather, proxy.delay_s = Weather.TRICKLE, BYTE_EVERY_S
@@ -63,7 +63,7 @@ def test_slow_answer_headers_end_at_the_deadline(address, tmp_path):
 
 
 def test_a_slow_answer_body_ends_at_the_deadline(rest, tmp_path):
-    """Placement sends the body of its answer one byte now and then; the agent gives up at its deadline."""
+    """Placement sends the body of its answer very slowly, byte by byte. The agent gives up at its deadline."""
     with gateway(rest.server.url) as gate:
         client = client_of(tmp_path, gate.url, timeout=TIMEOUT_S)
         gate.change = lambda _asked, answer: dataclasses.replace(answer, byte_every_s=BYTE_EVERY_S)
@@ -73,7 +73,7 @@ def test_a_slow_answer_body_ends_at_the_deadline(rest, tmp_path):
 
 
 def test_a_slow_tls_handshake_ends_at_the_deadline(rest, tmp_path):
-    """Placement's TLS handshake comes one byte now and then; the agent gives up at its deadline."""
+    """Placement's TLS handshake arrives very slowly, byte by byte. The agent gives up at its deadline."""
     authority = Authority(tmp_path / "ca")
     with tls_before(rest.server.url, authority.certificate("placement")) as door:
         port = int(door.url.rpartition(":")[2])

@@ -55,11 +55,8 @@ def held_of(view):
     return {(some.provider.uuid, a.consumer_uuid, a.amount) for some in view.shared for a in some.allocations}
 
 
-def test_a_sharing_provider_is_read_with_all_its_allocations(rest, reader, root, nfs):
-    """A storage provider shares with this host and others.
-
-    The agent reads the allocations of all hosts' consumers there.
-    """
+def test_all_allocations_of_a_sharing_provider_are_read(rest, reader, root, nfs):
+    """A storage provider has allocations of this host and of other hosts. The agent reads all of these allocations."""
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 2}})
     others = rest.allocate({nfs: {"DISK_GB": 3}})
     view = reader.view(looking_at(root, shared_reads=500))

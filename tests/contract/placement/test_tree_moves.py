@@ -163,8 +163,8 @@ def test_a_parent_and_a_child_provider_can_swap_places(rest, client):
     assert brought_about(client, tree)[1].done == ()
 
 
-def test_a_new_parent_does_not_change_the_name(rest, client):
-    """The agent moves a child provider to another parent in Placement; the child keeps its name and its generation."""
+def test_a_child_provider_keeps_its_name_below_a_new_parent(rest, client):
+    """The agent moves a child provider to another parent in Placement. The child keeps its name and its generation."""
     root = rest.make_provider()
     child = rest.make_provider(parent=rest.make_provider(parent=root), name=f"by-hand-{root}")
     at = rest.generation(child)
@@ -233,8 +233,8 @@ def test_a_child_provider_is_not_taken_from_another_tree(rest, client):
     assert (rest.inventories(child), parent_of(rest, child)) == ({}, elsewhere)
 
 
-def test_a_child_provider_is_not_created_if_it_is_a_root(rest, client):
-    """Placement already has a provider with the child's uuid and without a parent. The agent's error says so."""
+def test_a_child_with_the_uuid_of_a_root_provider_is_refused(rest, client):
+    """The agent wants to create a child provider. Placement already has a root provider with the same uuid."""
     root, child = rest.make_provider(), rest.make_provider()
     plan = Plan(writes=(CreateProvider(provider_uuid=child, name=f"host-{child}", parent_uuid=root),))
     (refused,) = TreeWriter(client).apply(plan, never).refused

@@ -169,8 +169,8 @@ def test_s147_traits_unknown_to_placement_are_left_out(rest, writer):
     ]
 
 
-def test_an_unknown_trait_does_not_hide_a_deleted_one(rest, writer):
-    """The agent writes a deleted custom trait and a trait unknown to Placement. It still raises a conflict."""
+def test_writing_a_deleted_and_an_unknown_trait_is_a_conflict(rest, writer):
+    """The agent writes a custom trait that was deleted and a trait unknown to Placement, and raises a conflict."""
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)
@@ -183,8 +183,8 @@ def test_an_unknown_trait_does_not_hide_a_deleted_one(rest, writer):
     assert rest.traits(uuid) == {trait}
 
 
-def test_s148_an_empty_set_clears_the_provider(rest, writer):
-    """The agent clears a provider's inventories, traits and aggregates with three PUT requests to Placement."""
+def test_s148_a_provider_is_cleared_with_three_requests(rest, writer):
+    """The agent removes all inventories, traits and aggregates of a provider in Placement."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     rest.set_traits(uuid, "HW_CPU_X86_AVX")
@@ -367,8 +367,8 @@ def test_a_provider_deleted_since_the_read_raises_a_conflict(rest, writer):
         writer.apply(Plan(writes=(inventories(uuid, VCPU),), generations=((uuid, 0),)), never)
 
 
-def test_s142_a_used_resource_class_is_not_removed(rest, writer):
-    """Placement refuses to remove a resource class that has allocations, and the class stays in the inventory."""
+def test_s142_a_resource_class_in_use_is_not_removed(rest, writer):
+    """The agent removes VCPU from an inventory. Placement refuses, because an allocation uses VCPU."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 4}})
     rest.allocate({uuid: {"VCPU": 1}})

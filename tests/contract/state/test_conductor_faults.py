@@ -183,8 +183,8 @@ def test_the_error_about_a_wrong_password_shows_the_user(filled):
     assert errors[0].message == errors[1].message
 
 
-def test_the_error_mentions_a_missing_virtual_host(filled):
-    """The agent's transport_url has a virtual host that the message broker lacks."""
+def test_a_missing_virtual_host_is_reported(filled):
+    """The message broker lacks the virtual host in transport_url. The agent's error mentions the virtual host."""
     with state_of(filled.bus(url=f"{filled.broker.url}nowhere")) as source:
         error = failure(source, ENOUGH_S)
 
@@ -206,16 +206,19 @@ def test_reads_fail_if_no_conductor_listens_on_the_broker(filled, monkeypatch):
     assert all("no answer on topic conductor" in error.message for error in errors)
 
 
-def test_the_error_reports_a_refused_broker_connection(filled):
-    """No message broker listens on the port of the agent's transport_url."""
+def test_a_refused_broker_connection_is_reported(filled):
+    """No message broker listens on the port in transport_url.
+
+    The agent's error says that it cannot reach the broker.
+    """
     with state_of(filled.bus(url=f"rabbit://{USER}:{PASSWORD}@127.0.0.1:{free_port()}/")) as source:
         error = failure(source, 10)
 
     assert "cannot reach the broker" in error.message
 
 
-def test_the_error_shows_an_unknown_transport_driver(filled):
-    """The agent's transport_url begins with a driver that oslo.messaging does not know."""
+def test_an_unknown_transport_driver_is_reported(filled):
+    """transport_url begins with an unknown driver. The error of the agent's read contains the driver's name."""
     with state_of(filled.bus(url=f"no-such-driver://{USER}:{PASSWORD}@127.0.0.1/")) as source:
         error = failure(source)
 

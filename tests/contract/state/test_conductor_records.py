@@ -188,7 +188,7 @@ def test_each_field_of_a_compute_node_record_can_be_saved(empty, client, writer,
 
 
 def test_fields_that_nova_cannot_save_cause_no_call(empty, writer):
-    """The agent sends nothing to nova-conductor if a compute node differs only in its uuid and an unset ratio."""
+    """Nova cannot save a new uuid or an empty CPU ratio, so the agent does not call nova-conductor for these."""
     # nova would refuse a save: the row does not exist.
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 

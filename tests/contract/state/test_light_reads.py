@@ -159,7 +159,7 @@ def unseen(filled, source, changes):
 
 
 def test_a_quick_read_detects_changes_of_instances(filled, source):
-    """The agent's quick read returns a new digest after a change of an instance, a migration or the service."""
+    """The agent's quick read returns a new digest after an instance, a migration or a nova service changed."""
     assert unseen(filled, source, VISIBLE) == []
 
 
@@ -191,8 +191,8 @@ def test_a_quick_conductor_read_makes_four_calls(filled, client, conductor):
 
 
 @pytest.mark.parametrize(("age_s", "asks"), [(5, False), (40, True), (-30, True)], ids=["recent", "old", "ahead"])
-def test_an_old_heartbeat_makes_a_quick_read_list_conductors(filled, client, conductor, age_s, asks):
-    """If nova-compute's heartbeat is old or in the future, the agent also reads the heartbeats of conductors."""
+def test_the_agent_may_also_read_heartbeats_of_conductors(filled, client, conductor, age_s, asks):
+    """A quick read also reads nova-conductor's heartbeats if nova-compute's heartbeat is old or in the future."""
     last = full(conductor)
     with filled.engine.begin() as connection:
         report_of_compute(connection, age_s)
