@@ -29,7 +29,7 @@ def test_scenarios_md_lists_the_tests_of_each_scenario(row):
     assert row.tests, "no test bears this number; tools/scenario_tests.py writes the column"
 
 
-def test_scenarios_md_has_every_number_of_a_test_name():
+def test_scenarios_md_has_a_row_for_each_number_in_a_test():
     """If a test's name contains a scenario number, docs/contributor/scenarios.md has a row for this number."""
     assert sorted(set(TESTS) - set(NUMBERS)) == []
 

@@ -307,8 +307,8 @@ def test_why_reports_a_mistyped_class_without_placement(tmp_path, rest):
     assert (ended.code, "did you mean VCPU?" in ended.stderr) == (127, True)
 
 
-def test_why_flavor_of_exits_127_without_a_database(tmp_path, rest):
-    """With [state] source = none the agent reads no flavors, so `stocktake why --flavor-of` prints an error."""
+def test_why_cannot_read_a_flavor_without_a_database(tmp_path, rest):
+    """With [state] source = none, `stocktake why --flavor-of` exits with 127, because the agent reads no flavors."""
     own = small_host(tmp_path, rest)
     own.agent.configure({"state": {"source": "none"}})
     ended = own.run("why", "--flavor-of", own.evacuated)
@@ -362,7 +362,8 @@ def test_why_sends_two_more_requests_than_an_audit(host, rest):
     assert len(asked) == len(seen) + 2 + again == ended.document["placement"]["requests"]
 
 
-def test_why_everywhere_exits_75_if_placement_is_down(tmp_path, rest):
+def test_the_everywhere_option_exits_75_without_placement(tmp_path, rest):
+    """If Placement is down, `stocktake why --everywhere` exits with 75 and prints nothing to stdout."""
     own = small_host(tmp_path, rest)
     own.agent.configure({"placement": {"endpoint_override": "http://127.0.0.1:9"}})
     ended = own.run("why", "--resource", "VCPU=1", "--everywhere")

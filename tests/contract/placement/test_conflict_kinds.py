@@ -66,8 +66,8 @@ def test_a_stale_provider_generation_raises_a_conflict(rest, client, root):
     assert rest.inventories(root)["VCPU"]["total"] == 4
 
 
-def test_an_allocation_above_the_capacity_raises_no_room(client, root):
-    """The agent writes an allocation of 5 VCPU on a provider with 4; the error has the kind NO_ROOM."""
+def test_an_allocation_above_the_capacity_raises_an_error(client, root):
+    """The agent writes an allocation of 5 VCPU on a provider with 4. The error has the kind NO_ROOM."""
     with pytest.raises(PlacementError) as full:
         AllocationClient(client).put(held_by(new_uuid(), root, 5, None))
     assert full.value.conflict is ConflictKind.NO_ROOM

@@ -107,7 +107,7 @@ def test_a_tree_without_aggregates_has_no_sharing_provider(rest, reader):
 
 
 def test_a_sharing_provider_needs_the_trait_and_the_aggregate(rest, reader, root, aggregate):
-    """The agent ignores a provider without MISC_SHARES_VIA_AGGREGATE, or in no aggregate of the host."""
+    """The agent ignores a provider that lacks MISC_SHARES_VIA_AGGREGATE or is in no aggregate of the host."""
     for other in (storage(rest, aggregate, shares=False), storage(rest, new_uuid())):
         rest.allocate({other: {"DISK_GB": 1}})
     rest.set_traits(root, SHARES)
@@ -122,7 +122,7 @@ def test_limited_reads_cover_all_consumers_in_turn(rest, reader, root, nfs):
     assert frozenset().union(*windows) == consumers
 
 
-def test_this_hosts_shared_allocations_are_always_read(rest, reader, root, nfs):
+def test_allocations_of_this_host_are_always_read(rest, reader, root, nfs):
     """Every read of a sharing provider includes the allocations of instances on the agent's own host."""
     suspect, *_rest = [rest.allocate({nfs: {"DISK_GB": 1}}) for _ in range(4)]
     ours = rest.allocate({root: {"VCPU": 1}, nfs: {"DISK_GB": 1}})

@@ -218,7 +218,10 @@ def test_a_provider_is_not_created_before_a_search_for_it(rest, client):
 
 
 def test_a_child_provider_is_not_taken_from_another_tree(rest, client):
-    """Placement has the child's uuid in another tree already. The agent reports that and writes its other providers."""
+    """The agent's child provider already exists in another tree.
+
+    The agent reports that and writes its other providers.
+    """
     root, child, grandchild = rest.make_provider(), new_uuid(), new_uuid()
     elsewhere = rest.make_provider()
     rest.make_provider(uuid=child, name=f"host-{child}", parent=elsewhere)
@@ -331,8 +334,8 @@ def test_a_tree_change_during_a_move_raises_a_conflict(rest, tmp_path, change, m
         a_move(rest, tmp_path, lambda child, target: change(rest, child, target), method)
 
 
-def test_a_deleted_parent_of_a_new_provider_raises_a_conflict(rest, tmp_path):
-    """Another client deletes the parent provider just before the agent creates its child in Placement."""
+def test_a_new_child_of_a_deleted_provider_raises_a_conflict(rest, tmp_path):
+    """The agent creates a child provider, and another client has just deleted the parent provider in Placement."""
     root = rest.make_provider()
     fault = Meanwhile(lambda: rest.delete_provider(root))
     client = scripted(rest, tmp_path, on_match(1, lambda request: request.method == "POST", fault))

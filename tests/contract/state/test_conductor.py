@@ -134,7 +134,8 @@ def test_conductor_and_sql_return_the_same_migrations(filled, source):
     assert found.pulse.heartbeat is not None
 
 
-def test_a_conductor_read_has_the_time_of_the_agents_clock(filled, source):
+def test_a_read_is_dated_by_the_agents_clock(filled, source):
+    """A read through nova-conductor contains the time of the read by the agent's own clock."""
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)
     now = read(source).now
 

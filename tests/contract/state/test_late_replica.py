@@ -192,7 +192,7 @@ def behind_s(result: AuditResult) -> float | None:
 
 
 def test_no_repair_is_made_if_the_replica_lags_15_minutes(world):
-    """The agent reads a late replica of nova's database, in which an instance's allocation looks stale."""
+    """The agent reads nova's instances from a late replica, so a valid allocation in Placement looks stale."""
     uuid, built = world.shelved(), new_uuid()
     world.stops_in_the_past(900)
     world.unshelve(uuid)
@@ -257,7 +257,7 @@ def test_a_repair_is_made_if_the_database_replica_lags_1_second(world):
 
 
 def test_the_report_counts_waiting_repairs(world):
-    """The agent's report counts one waiting repair after an audit, and none after the repair is made."""
+    """After an audit, the agent's report counts one waiting repair. After the repair, the report counts none."""
     uuid = world.shelved()
     world.rest.allocate({world.root: HELD}, uuid)
     with daemon(world) as audits:
@@ -329,8 +329,11 @@ def test_a_lagging_replica_does_not_make_nova_compute_look_dead(compute, how):
     assert compute.rest.generation(compute.root) == generation
 
 
-def test_the_agent_replaces_a_dead_nova_compute_despite_a_lag(compute):
-    """The agent reads from a database replica that lags 1 second, and takes over nova-compute's provider."""
+def test_a_dead_nova_compute_is_replaced_despite_a_lag(compute):
+    """nova-compute is dead and the database replica lags 1 second.
+
+    The agent takes over the provider of nova-compute.
+    """
     compute.servers.applies(delay_s=1)
     with daemon(compute) as audits:
         until(lambda: audits.audit().report.published, 10 * DOWN_S, "the takeover")
