@@ -32,7 +32,7 @@ def test_the_row_of_a_faulty_host_shows_its_finding():
 
 
 def test_a_wide_terminal_shows_all_leaked_amounts():
-    """At 160 characters, `stocktake watch` shows all leaked amounts of a host; at 159, only the leaked VCPU."""
+    """On a terminal of 160 characters, `stocktake watch` shows all leaked amounts of a host, not only VCPU."""
     document = broken(leaked={"MEMORY_MB": 4096, "VCPU": 71, "CUSTOM_FPGA": 1, "DISK_GB": 0})
     assert cells(document, width=160).leaked == "71 VCPU, 4 GiB RAM, 1 CUSTOM_FPGA"
     assert cells(document, width=159).leaked == "71 VCPU"
@@ -42,7 +42,7 @@ def test_a_wide_terminal_shows_all_leaked_amounts():
     ("leaked", "text"), [(None, "?"), ({}, "-"), ({"VCPU": 0}, "-"), ({"MEMORY_MB": 1}, "<0.1 GiB RAM")]
 )
 def test_the_table_tells_an_unknown_leak_from_no_leak(leaked, text):
-    """In the table of `stocktake watch`, `?` stands for an unknown leaked amount and `-` for no leak."""
+    """`stocktake watch` shows `?` if a host's leaked amount in Placement is unknown, and `-` if nothing is leaked."""
     assert cells(clean(leaked=leaked)).leaked == text
 
 
@@ -61,7 +61,7 @@ def test_free_amounts_are_rounded_down_or_marked_as_unknown(resources, text):
 
 
 def test_the_row_of_an_unseen_host_shows_the_start_of_the_wait():
-    """The row of an expected host shows since when `stocktake watch` has waited for its first message."""
+    """The row of an unseen host shows since when `stocktake watch` has waited for the host's first message."""
     (row,) = view(cell(expected=expected("compute-0801"))).rows
     found = cells_of(row, AT, 80)
     assert (found.sev, found.for_s, found.leaked, found.free) == ("NEVER", "-", "-", "?")

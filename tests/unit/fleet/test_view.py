@@ -131,6 +131,6 @@ def test_the_rows_are_sorted_by_host_name():
 
 
 def test_the_row_of_an_unseen_host_has_the_start_of_the_wait():
-    """An expected host's row contains the time when `stocktake watch` began to wait for its first message."""
+    """The row of an unseen host contains the time when `stocktake watch` began to wait for the host's messages."""
     (row,) = view(cell(expected=expected("a"))).rows
     assert (AT - row.began).total_seconds() == 780

@@ -52,5 +52,5 @@ def test_a_time_sent_by_an_agent_is_shown_in_utc(text, shown):
     ],
 )
 def test_amounts_are_shown_with_units(amounts, text):
-    """`stocktake watch` shows amounts as 94 VCPU, 376 GiB RAM or 8.1 TiB disk, and a tiny one as <0.1 GiB."""
+    """`stocktake watch` shows amounts with units, such as 94 VCPU, 376 GiB RAM or 8.1 TiB disk."""
     assert amounts_text(amounts) == text

@@ -263,10 +263,7 @@ def test_every_guard_accepts_a_correct_repair():
 
 @pytest.mark.parametrize(("name", "words", "wrong"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
 def test_each_unsafe_repair_is_refused_by_exactly_one_guard(name, words, wrong):
-    """A guard is a rule that stops a repair.
-
-    Each unsafe repair in this test breaks one rule, and only its guard stops it.
-    """
+    """A guard is a rule that stops a repair. Exactly one guard stops each unsafe repair in this test."""
     case = wrong(right())
     assert refused_by(case) == [name]
     assert re.search(words, GUARDS[name].refuses(case))
@@ -275,7 +272,7 @@ def test_each_unsafe_repair_is_refused_by_exactly_one_guard(name, words, wrong):
 @pytest.mark.parametrize(
     ("name", "words", "wrong"), WRONG_BESIDE_NOVA, ids=lambda value: value if isinstance(value, str) else ""
 )
-def test_one_guard_refuses_each_wrong_repair_beside_nova(name, words, wrong):
+def test_one_guard_refuses_each_wrong_repair_beside_nova_compute(name, words, wrong):
     """If the agent runs beside nova-compute, exactly one guard stops each repair that could disturb nova-compute."""
     case = wrong(beside_nova(right()))
     assert refused_by(case) == [name]
@@ -332,8 +329,8 @@ def test_guards_for_nova_compute_stop_nothing_in_role_owner():
     ],
     ids=["alive for a minute", "migrated 300 s ago", "audits of nova-compute are off", "nova-compute never repairs it"],
 )
-def test_guards_allow_repairs_that_nova_compute_never_makes(change):
-    """An agent beside nova-compute may repair a leak that nova-compute never repairs."""
+def test_guards_allow_a_repair_that_nova_compute_never_makes(change):
+    """An agent beside nova-compute may repair a leaked allocation that nova-compute never repairs."""
     assert refused_by(change(beside_nova(right()))) == []
 
 
@@ -377,12 +374,12 @@ def test_heal_skips_a_consumer_that_may_have_changed(written, refuses):
 
 
 def test_every_guard_has_a_test_of_a_refused_repair():
-    """A guard is a rule that stops a repair. The tests of this file let each guard refuse a repair."""
+    """A guard is a rule that stops a repair. This file tests a refused repair for every guard."""
     assert {name for name, _, _ in (*WRONG, *WRONG_BESIDE_NOVA)} | {"own-part"} == set(GUARDS)
 
 
-def test_the_guard_minimum_age_stops_repairs_of_new_findings(monkeypatch):
-    """Without the guard "minimum-age", heal would plan to repair a new finding."""
+def test_the_guard_minimum_age_stops_the_repair_of_a_new_finding(monkeypatch):
+    """The guard "minimum-age" stops the repair of a new finding. Without this guard, heal would plan the repair."""
     world, held = leaks("gone")
     scene = scene_of(world, *held, now=at(10))
     asked = asked_for(scene.findings, ALL, frozenset())
@@ -404,7 +401,7 @@ def test_heal_may_change_one_consumer_at_any_percent_limit(count, percent, most)
 
 
 def test_heal_postpones_repairs_beyond_max_consumers():
-    """Of 100 leaks on a host, heal plans to repair the 2 that [heal] max_consumers permits. The 98 others wait."""
+    """Of 100 leaked allocations, heal plans to repair the 2 that [heal] max_consumers permits. The 98 others wait."""
     names = [f"g{number}" for number in range(100)]
     world, held = leaks(*names)
     scene = scene_of(world, *held)

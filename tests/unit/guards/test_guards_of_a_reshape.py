@@ -199,8 +199,8 @@ def test_the_consumer_limits_do_not_stop_a_reshape():
     assert [n for n in refused_by(case) if n.startswith("max")] == ["max-consumers", "max-percent"]
 
 
-def test_a_leak_is_not_repaired_in_the_run_of_its_reshape():
-    """The agent does not repair a consumer's leaked allocation in a run that reshapes the same consumer."""
+def test_a_run_does_not_reshape_and_repair_the_same_consumer():
+    """A run of heal that reshapes a consumer's allocations repairs no leaked allocation of this consumer."""
     case = right()
     seen = dataclasses.replace(
         case.seen,

@@ -227,7 +227,7 @@ def test_adopt_is_refused_if_nova_has_a_second_row():
 
 
 def test_adopt_is_refused_if_an_instance_has_the_old_node():
-    """`stocktake adopt` renames nothing if an instance of nova that is not deleted still has the old node name."""
+    """`stocktake adopt` is refused if an undeleted instance in nova still has the host's old node name."""
     old = stored(hypervisor_hostname="old-name")
     assert guards(renamed(state=with_record(old, instance(node="old-name")))) == ["instances"]
     assert guards(renamed(state=with_record(old, instance(node=NODE)))) == []

@@ -96,7 +96,7 @@ def test_a_repair_of_unknown_outcome_is_logged_as_an_error():
 
 
 def test_a_waiting_repair_is_logged_as_info():
-    """The daemon logs a repair that waits as info, with the seconds left, and a refused repair as a warning."""
+    """The log line of a waiting repair has level info, and the line of a refused repair has level warning."""
     waits = replace(refusal("minimum-age"), waits=True, wait_s=115.6)
     assert runs(((waits,), ())) == [[(events.HEAL_WAITING, logging.INFO)]]
     assert runs(((replace(waits, waits=False),), ())) == [[(events.HEAL_REFUSED, logging.WARNING)]]

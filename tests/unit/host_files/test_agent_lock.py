@@ -50,7 +50,7 @@ def test_the_lock_is_free_after_its_holder_was_killed(holder, tmp_path):
 
 
 def test_a_leftover_lock_file_locks_nothing(tmp_path):
-    """If a daemon has ended and left its lock file, no process counts as the holder, even if the file's pid exists."""
+    """A lock file that remains after the daemon's end locks nothing, even if a process has the pid in the file."""
     (tmp_path / "agent.lock").write_text(f"{os.getppid()} {SINCE}\n")
     assert AgentLock(str(tmp_path)).holder() is None
     assert wake(str(tmp_path)) is None

@@ -75,8 +75,8 @@ def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_errors_and_older_findings_keep_their_saved_details(monkeypatch):
-    """If there are too many findings, the agent saves the details only of errors and of older warnings."""
+def test_errors_and_older_warnings_keep_their_details(monkeypatch):
+    """If there are too many findings, the agent saves the details only of errors and of the older warnings."""
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -182,10 +182,7 @@ def test_newer_times_of_the_last_report_are_used(tmp_path, changes, expected):
     ],
 )
 def test_the_lower_count_of_a_finding_is_loaded(tmp_path, row, times):
-    """findings.json and the last report may count a finding's audits in a row differently.
-
-    The lower count is loaded.
-    """
+    """Both findings.json and the last report count the audits that saw a finding. The agent loads the lower count."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     seen = SeenFinding(finding=FINDING, confirmed=True, first_seen_at=T1, stands_since=T1, last_seen_at=T3)

@@ -16,7 +16,7 @@ DISABLED = "COMPUTE_STATUS_DISABLED"
 
 @pytest.mark.parametrize(("first", "second"), [(ROOT_UUID, OTHER), (ROOT_UUID, "garbage")])
 def test_s70_conflicting_compute_id_files_are_an_error(tmp_path, first, second):
-    """If two compute_id files have different uuids, the error message contains the second file's path."""
+    """If two compute_id files differ, the agent raises a configuration error with the path of the second file."""
     for name, text in (("one", first), ("two", second)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "compute_id").write_text(text)

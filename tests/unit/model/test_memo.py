@@ -32,7 +32,7 @@ def test_another_number_of_arguments_is_a_cache_miss():
 
 
 def test_the_identity_cache_misses_for_an_equal_copy():
-    """The cache for_the_same_arguments computes anew if the argument is an equal copy instead of the same object."""
+    """The identity cache (for_the_same_arguments) computes anew if the argument is an equal copy."""
     total, asked = counting(for_the_same_arguments)
     first, equal = tuple([1, 2]), tuple([1, 2])
     assert [total(first), total(first), total(equal), total(first, equal)] == [3, 3, 3, 6]

@@ -11,7 +11,7 @@ ROOT = "dca34a7e-8e68-48e6-9397-1c3c017d34af"
 
 
 def test_the_uuids_of_the_agents_consumers_never_change():
-    """The agent's own consumers in Placement have fixed uuids, so that a new version finds older consumers."""
+    """A new version of the agent uses the same uuids for the agent's own consumers in Placement."""
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_VOLUME) == "f0389848-a8b9-5bf2-bff9-39e763e61618"
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_GUEST) == "5b75a9a7-67b5-59fb-a8d7-c7849ea4de91"
 

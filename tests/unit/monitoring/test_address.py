@@ -30,6 +30,6 @@ def test_a_monitoring_address_is_parsed(uri, address, is_local):
     ],
 )
 def test_an_invalid_monitoring_address_is_rejected(uri):
-    """The error message about an invalid address of a monitoring server contains an example of a valid address."""
+    """An invalid address of a monitoring server raises a ValueError with an example of a valid address."""
     with pytest.raises(ValueError, match=r"unix:///run/stocktake/NAME\.sock"):
         parsed(uri)

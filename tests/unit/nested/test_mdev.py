@@ -206,7 +206,7 @@ def test_s106_vgpus_in_use_stay_on_the_root_provider():
 
 
 def test_unused_vgpus_move_from_the_root_to_child_providers():
-    """If nobody uses the root provider's VGPU, the agent moves this inventory to the child providers of the cards."""
+    """If nobody uses the root provider's VGPU inventory, the agent moves it to the child providers of the cards."""
     world = snapshot(libvirt=CARDS, placement=standing(inventories=(inventory("VGPU", 16),)))
     decision = decided(world, ONE_TYPE)
     put = next(w for w in decision.plan.writes if w.provider_uuid == ROOT_UUID and hasattr(w, "inventories"))

@@ -184,7 +184,7 @@ NO_CPU = MissingPart(part=Part.HOST_CPU, why="no <arch>")
 
 
 def test_sev_providers_are_kept_if_the_host_cpu_is_unknown():
-    """If libvirt's description of the host CPU is unreadable, child providers for memory encryption stay unchanged."""
+    """If libvirt's description of the host CPU is unreadable, child providers for AMD SEV stay unchanged."""
     odd = encrypting(x86(machine(sev=SEV), host_cpu=HostCpu(arch=""), missing=(NO_CPU,)), sev="Y")
     tree = tree_of(snapshot(libvirt=odd, placement=standing(child("amd_sev", inventory(CONTEXT, 16, max_unit=1)))))
     assert (below(tree), tree.obsolete) == ({}, ())

@@ -80,7 +80,7 @@ def test_s116_all_vfs_of_a_pf_share_one_pci_provider():
 
 
 def test_a_new_pci_device_gets_a_provider_below_the_root():
-    """The agent creates a provider for a new PCI device of [pci] device_spec, with its resource class and traits."""
+    """The agent creates a provider below the root for a new PCI device that [pci] device_spec selects."""
     decision = decided(world(device("0000:81:0a.0")), ALL_T4)
     made = provider(decision, "0000:81:0a.0")
     assert made.name == f"{NODE}_0000:81:0A.0", "the address is in upper case"
@@ -118,7 +118,7 @@ def test_s122_an_unused_device_outside_device_spec_is_removed():
 
 
 def test_s123_a_used_pci_device_outside_device_spec_is_kept():
-    """If [pci] device_spec no longer selects a device, its provider is deleted only after its allocations are gone."""
+    """If [pci] device_spec no longer selects a device with allocations, the agent keeps the device's provider."""
     there = tree(child(GPU, inventory(T4, 1), traits=frozenset({MANAGED, OURS, "CUSTOM_X"})))
     used = dataclasses.replace(there, allocations=(held(GPU, T4),))
     decision = decided(world(device(GPU), placement=used), pci_settings())
@@ -276,7 +276,7 @@ def test_an_unreadable_mdev_stops_no_pci_update():
 
 
 @pytest.mark.parametrize(("length", "told"), [(187, True), (188, False)])
-def test_too_long_pci_provider_names_stop_pci_updates(length, told):
+def test_a_too_long_pci_provider_name_stops_all_pci_updates(length, told):
     """If the name of a new PCI provider has more than 200 characters, the agent updates no PCI provider."""
     node = "n" * length
     facts = host(**NEW_ENOUGH, hostname=node, devices=world(device(GPU)).host.value.devices)
@@ -332,7 +332,7 @@ def test_a_vf_of_an_unknown_pf_stops_some_pci_updates():
     ],
 )
 def test_live_migratable_needs_a_new_libvirt_and_qemu(versions, offered):
-    """A device_spec entry with live_migratable = yes is published only if libvirt and QEMU are new enough."""
+    """A PCI device with live_migratable = yes gets a provider only if libvirt and QEMU are new enough."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"})
     decision = decided(world(device(GPU), **versions), chosen)
     assert (GPU in pci_providers(decision)) is offered

@@ -47,7 +47,7 @@ def test_s88_disk_over_commit_is_virtual_size_minus_used_size():
     assert over_commit(host(*guests), files).total_bytes == 16040950400
 
 
-def test_s89_disk_over_commit_omits_a_guest_that_is_unreadable():
+def test_s89_over_commit_omits_a_guest_with_an_unreadable_disk():
     """If one disk file of a guest is unreadable, the agent leaves the guest out of the disk over-commit."""
     problems = {"1": "ENOENT: No such file", "2": "ESTALE: Stale file handle", "3": "EACCES: denied", "5": "EIO: error"}
     guests = [

@@ -69,7 +69,7 @@ def test_s1_the_node_record_of_an_empty_host_has_zero_usage():
 
 
 def test_the_compute_node_record_contains_the_used_amounts():
-    """The record that the agent creates in nova's table compute_nodes has the sums of its instances' amounts."""
+    """A new compute node record contains the used VCPUs, memory and disk of all instances on the host."""
     made = created(None, instance("a", flavor=FLAVOR_A), instance("b", flavor=FLAVOR_B, task_state="resize_prep"))
     assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (3, 384, 6)
     assert (made.running_vms, made.current_workload) == (2, 1)
@@ -84,7 +84,7 @@ def test_s60_a_soft_deleted_node_record_is_created_again():
 
 
 def test_s61_nothing_is_written_if_another_host_has_the_uuid():
-    """If another host's record has the UUID of this host's provider, the agent only reports identity-changed."""
+    """If another host's compute node record has the UUID of this host's provider, the agent writes nothing."""
     theirs = dataclasses.replace(stored(), host="cmp2")
     world = world_of(theirs)
     plan = decision(world).plan
@@ -168,7 +168,7 @@ def test_s67_a_configured_ratio_replaces_the_recorded_ratio(name, configured, be
 
 
 def test_s98_a_new_node_record_has_the_initial_ratios():
-    """Without configured ratios, a new compute node record gets values such as initial_cpu_allocation_ratio."""
+    """If cpu_allocation_ratio is not set, a new compute node record gets initial_cpu_allocation_ratio."""
     chosen = settings(
         cpu_ratio=RatioPolicy(configured=None, initial=16.1),
         memory_ratio=RatioPolicy(configured=None, initial=1.6),

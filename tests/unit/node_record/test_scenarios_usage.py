@@ -145,8 +145,8 @@ def test_s6_an_instance_on_a_volume_uses_no_root_disk():
 
 
 @pytest.mark.parametrize(("image_ref", "disk_gib"), [("", 0), (None, 0), ("i1", 1)])
-def test_s7_without_block_device_a_root_disk_needs_an_image(image_ref, disk_gib):
-    """If nova has no block device row of an instance, its root disk counts only if the instance has an image."""
+def test_s7_an_instance_without_an_image_uses_no_root_disk(image_ref, disk_gib):
+    """An instance that has no image and no block device rows in nova uses 0 GiB for its root disk."""
     assert used(rows_of(row(image_ref=image_ref))) == (128, 1, disk_gib)
 
 

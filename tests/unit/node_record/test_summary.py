@@ -136,7 +136,7 @@ def test_the_host_summary_agrees_with_the_log_of_nova_compute(world, chosen, exp
 
 
 def test_used_amounts_are_unknown_if_nova_is_unreadable():
-    """If nova's database is unreadable, the host summary shows the used amounts as unknown, and the totals as usual."""
+    """If nova's database is unreadable, the host summary shows the used amounts as unknown."""
     world, chosen = snapshot(**settled_world()), settings()
     told = summary(resource_view(world, chosen, NODE), None)
     assert (told.used_vcpus, told.used_ram_mib, told.used_disk_gib) == (None, None, None)

@@ -100,7 +100,7 @@ def test_metrics_of_amounts_are_kept_if_no_source_is_readable():
 
 
 def test_resource_differs_keeps_its_value_without_data():
-    """If an audit cannot read libvirt, or cannot compare an inventory, resource_differs keeps its last value."""
+    """If libvirt is unreadable or an inventory cannot be compared, the metric resource_differs keeps its value."""
     inventory = tuple(replace(row, wanted=row.recorded, is_decided=False) for row in WHOLE.inventory if row.recorded)
     disk = replace(WHOLE.inventory[0], wanted=replace(VCPU, total=1), recorded=VCPU)
     labels = {"hostname": "compute-17.example.org", "provider_kind": "root", "resourcetype": "VCPU"}
@@ -165,7 +165,7 @@ def test_unknown_used_disk_space_has_no_metric():
 
 
 def test_without_nova_the_metric_book_amount_needs_libvirt():
-    """If no access to nova is configured, book_amount counts no VCPU of instances until libvirt was read."""
+    """If no access to nova is configured, the metric book_amount shows no VCPUs of instances before libvirt is read."""
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)

@@ -206,10 +206,7 @@ def test_the_fleet_page_has_commands_for_each_kind_of_finding():
 
 
 def test_a_host_that_heal_may_repair_comes_first():
-    """For a repair, the fleet page suggests a host in role owner first.
-
-    `stocktake heal` repairs nothing in role observer.
-    """
+    """For a repair, the fleet page first suggests a host whose agent is not in the read-only role observer."""
     worse = fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2), role="observer")
     steps, _ = steps_of(worse, fleet.report(2, fleet.leaked(2), role="owner"))
     assert steps[0][2:4] == ["2", fleet.name(2)]
@@ -296,7 +293,7 @@ def test_the_fleet_page_lists_new_findings_and_big_consumers():
 
 
 def test_the_fleet_page_says_how_much_is_free_after_heal():
-    """The fleet page shows how much the scheduler can use now, and how much after a run of `stocktake heal`."""
+    """The fleet page shows what is free now and what will be free after a run of `stocktake heal`."""
     page = fleet_page(facts_of([report_document(fleet.report(1, fleet.leaked(1), fleet.leaked(1, 2)))]))
     (free,) = [each.text for each in page.sections[0].blocks if isinstance(each, Paragraph)]
     assert free.startswith("Free for the scheduler now: 91 VCPU, 110.8 GiB RAM, ")

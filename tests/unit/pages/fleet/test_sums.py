@@ -174,7 +174,7 @@ def test_the_fleet_page_adds_up_the_amounts_sold_twice():
 
 
 def test_leaked_amounts_are_free_after_heal():
-    """The fleet page counts leaked amounts as free after a run of `stocktake heal`."""
+    """The fleet page adds leaked amounts in Placement to what will be free after a run of `stocktake heal`."""
     (vcpu, *_) = class_sums(facts_of(fleet.report(1, fleet.leaked(1), fleet.missing(1))).view.rows)
     assert (vcpu.wasted, vcpu.missing) == (8, 4)
     assert vcpu.free_after == vcpu.free + 8 - 4
