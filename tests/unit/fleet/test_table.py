@@ -148,7 +148,7 @@ def test_a_narrow_terminal_omits_the_free_amounts(width, cells_number, columns):
 
 
 def test_a_terminal_of_80_characters_may_show_free_amounts():
-    """With short host names and texts, `stocktake watch` shows the column of free amounts at 80 characters."""
+    """If all names and texts are short, `stocktake watch` shows the free amounts on a terminal of 80 characters."""
     assert "free" in columns_for(80, {**WIDTHS, "host": 12, "what": 25}, cells=1)
 
 

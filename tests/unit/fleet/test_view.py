@@ -79,8 +79,8 @@ def test_the_old_host_list_is_used_if_the_new_is_unreadable():
     assert (conditions(found), found.problems) == ({"a": Condition.NEVER}, ("refused",))
 
 
-def test_an_expected_host_has_its_group_and_disabled_state():
-    """The rows of `stocktake watch` contain each expected host's group and show if its nova-compute is disabled."""
+def test_a_row_shows_the_group_and_disabled_state_of_a_host():
+    """A row of `stocktake watch` contains the expected host's group and shows if its nova-compute is disabled."""
     listed = expected(ExpectedHost(host="a", group="rack-1"), ExpectedHost(host="b", disabled=True))
     found = view(cell(seen(clean("a")), expected=listed))
     assert [(row.host, row.group, row.disabled) for row in found.rows] == [("a", "rack-1", False), ("b", "", True)]
@@ -125,7 +125,7 @@ def test_the_fleet_totals_count_hosts_with_unknown_amounts():
     assert found.not_known == 2
 
 
-def test_the_rows_are_sorted_by_host_name():
+def test_the_rows_of_the_fleet_view_are_sorted_by_host_name():
     found = view(cell(*(seen(clean(host)) for host in ("b", "a", "c")), expected=expected("aa")))
     assert [row.host for row in found.rows] == ["a", "aa", "b", "c"]
 

@@ -24,7 +24,7 @@ def test_adopt_saves_the_file_system_of_the_guest_disks():
 
 
 def test_adopt_beside_nova_compute_announces_no_new_disk_gb():
-    """An agent beside nova-compute publishes no DISK_GB, so `stocktake adopt --store` announces none."""
+    """An agent beside nova-compute publishes no DISK_GB, so `stocktake adopt --store` announces no new value."""
     plan = store_adoption(LOST, settings(role=Role.COMPANION), FILE)
     assert [note for note in plan.notes if "publishes" in note] == []
 

@@ -192,7 +192,7 @@ def test_the_lower_count_of_a_finding_is_loaded(tmp_path, row, times):
 
 
 def test_a_finding_not_in_the_last_report_has_audit_count_0(tmp_path):
-    """If a saved finding is not in the last report, its count of consecutive audits starts again at 0."""
+    """If a saved finding is not in the last report, its count of audits in a row is 0 after a restart."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, findings=())

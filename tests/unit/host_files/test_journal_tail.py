@@ -19,7 +19,7 @@ def test_a_missing_journal_counts_as_an_empty_journal(tmp_path):
 
 
 def test_a_starting_daemon_counts_only_unfinished_changes(tmp_path):
-    """The journal of changes has an entry with a result and one without; the daemon counts the one without."""
+    """A starting daemon counts the changes in its journal that have no result yet."""
     written = journal(tmp_path)
     written.end(written.begin(CHANGE), Result.DONE)
     written.begin(CHANGE)
@@ -27,7 +27,7 @@ def test_a_starting_daemon_counts_only_unfinished_changes(tmp_path):
 
 
 def test_each_new_change_in_the_journal_is_counted_once(tmp_path):
-    """A running daemon counts each change that is added to the journal only once."""
+    """A running daemon counts every new change in its journal exactly once."""
     written, tail = journal(tmp_path), JournalTail(str(tmp_path))
     tail.read()
     first = written.begin(CHANGE)

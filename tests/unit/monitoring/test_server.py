@@ -120,7 +120,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_monitoring_socket_has_the_configured_mode(folder):
-    """The monitoring server creates its Unix socket with the configured mode and removes the socket at its end."""
+    """The monitoring server creates its Unix socket with the configured mode."""
     server = HttpServer(Address(path="s.sock"), PAGES, mode=0o640)
     server.start()
     assert stat.S_IMODE(os.stat("s.sock").st_mode) == 0o640

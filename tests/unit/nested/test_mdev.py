@@ -107,7 +107,7 @@ def test_a_full_vgpu_card_offers_its_existing_mdevs():
 
 
 def test_an_mdev_card_outside_pci_must_be_configured():
-    """A card that is no PCI device gets an mdev provider only if [mdev_TYPE] device_addresses contains its name."""
+    """An mdev card outside the PCI bus gets a provider only if [mdev_TYPE] device_addresses contains its name."""
     made = with_devices(card("mtty_mtty", mtty_2=24), card("css_0_0_0042", vfio_ccw_io=1))
     default = settings(mdev_types=(mdev_type("mtty-2"),))
     assert totals(tree_of(snapshot(libvirt=made), default)) == {}

@@ -7,7 +7,7 @@ from tests.rigs.source_tree import ROOT
 
 
 def test_the_documented_metrics_equal_the_catalog():
-    """The table in docs/monitoring.md contains every metric of the code, with the same type, labels and help text."""
+    """The table in docs/monitoring.md has the same metrics, types, labels and help texts as the code's catalog."""
     text = (ROOT / "docs/monitoring.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.*?) \| (.*?) \|$", text, re.MULTILINE)
     names = {name: f"{name}_total" if metric.kind == COUNTER else name for name, metric in CATALOG.items()}

@@ -73,7 +73,7 @@ def test_the_table_of_resources_sold_twice_lists_every_host():
 
 
 def test_the_fleet_page_shows_the_age_of_a_wasted_amount():
-    """For a host with wasted resources, the fleet page shows when the finding about them was first seen."""
+    """For a host with wasted resources, the fleet page shows how old the finding about the waste is."""
     leak, older = fleet.leaked(1, since=fleet.ago(hours=3, minutes=9)), fleet.orphan(1)
     page = tables(fleet_page(facts_of([report_document(fleet.report(1, leak, older))])))
     (row,) = page["wasted-hosts"].rows
@@ -264,8 +264,8 @@ def test_shell_code_in_a_report_gets_into_no_command():
     assert not [command for command in commands if "reboot" in command]
 
 
-def test_the_fleet_page_says_how_old_the_numbers_of_a_host_are():
-    """If a host has sent no report for five hours, the fleet page shows the time of the host's last numbers."""
+def test_the_fleet_page_shows_the_time_of_a_silent_hosts_numbers():
+    """If a host's last report is five hours old, the fleet page shows the time of the report beside its numbers."""
     silent = fleet.report(3, fleet.leaked(3), started_at=fleet.ago(hours=5))
     page = fleet_page(facts_of(map(report_document, (silent, fleet.report(4)))))
     (row,) = tables(page)["wasted-hosts"].rows

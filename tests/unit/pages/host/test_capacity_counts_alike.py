@@ -31,7 +31,7 @@ def sums(found):
 
 
 def test_host_and_placement_use_agree_on_a_reserved_volume():
-    """If a volume unknown to nova is reserved, the host page shows equal disk use for host and Placement."""
+    """If a volume unknown to nova is reserved in Placement, the host page shows equal use for host and Placement."""
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)
@@ -42,7 +42,7 @@ def test_host_and_placement_use_agree_on_a_reserved_volume():
 
 
 def test_an_unreserved_volume_is_missing_in_placement():
-    """If a volume unknown to nova is not reserved, the host page shows more use for the host than for Placement."""
+    """On the host page, an unreserved volume unknown to nova counts as used for the host, not for Placement."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 
@@ -69,12 +69,12 @@ def test_the_reserve_is_multiplied_by_the_allocation_ratio():
 
 @pytest.mark.parametrize("ratio", [1.0, 1.5, 4.0])
 def test_host_and_placement_agree_at_any_allocation_ratio(ratio):
-    """At ratios of 1, 1.5 and 4, the host page shows equal disk use for the host and for Placement."""
+    """With the allocation ratios 1, 1.5 and 4, the host page shows equal disk use for the host and for Placement."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=120, ratio=ratio, terms=(("foreign-volume", 120),)))
     assert held == recorded
 
 
 def test_an_unexplained_reserve_counts_as_used_in_all_three_bars():
-    """On the host page, the bars of nova, host and Placement all count an unexplained reserve as used."""
+    """On the host page, all three bars count Placement's reserved amount as used, even if its reason is unknown."""
     found = books(INSTANCE, reserved=40)
     assert sums(found) == [200, 200, 200]
