@@ -80,7 +80,7 @@ def test_the_old_host_list_is_used_if_the_new_is_unreadable():
 
 
 def test_a_row_shows_the_group_and_disabled_state_of_a_host():
-    """A row of `stocktake watch` contains the expected host's group and shows if its nova-compute is disabled."""
+    """In `stocktake watch`, a host's row shows the host's group and whether nova-compute is disabled there."""
     listed = expected(ExpectedHost(host="a", group="rack-1"), ExpectedHost(host="b", disabled=True))
     found = view(cell(seen(clean("a")), expected=listed))
     assert [(row.host, row.group, row.disabled) for row in found.rows] == [("a", "rack-1", False), ("b", "", True)]

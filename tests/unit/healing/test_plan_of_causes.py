@@ -90,7 +90,7 @@ def test_the_daemon_repairs_a_symptom_if_only_it_is_enabled(scene):
 
 
 def test_a_symptom_of_two_findings_outlasts_one_repair(scene):
-    """If a finding follows from two others, the repair of one of them does not end this finding."""
+    """If a symptom follows from two findings, the repair of only one of these findings does not end the symptom."""
     stale, several = (next(s for s in scene.findings if s.finding.code == code) for code in (STALE, SEVERAL))
     unplanned = dataclasses.replace(several, caused_by=(*several.caused_by, "another cause"))
     plan = heal_plan(dataclasses.replace(scene, findings=(stale, unplanned)), (stale,))

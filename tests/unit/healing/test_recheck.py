@@ -187,7 +187,7 @@ def moves(*found: Migration, late_s: int = 0) -> AllMigrations:
     ids=["the same", "a move began", "a move ended", "unreadable now", "from an older copy"],
 )
 def test_heal_stops_if_a_migration_elsewhere_has_changed(planned, now, result):
-    """heal changes nothing if the instance's migration between two other hosts has changed since the plan of heal."""
+    """heal changes nothing if a migration between two other hosts has changed since heal made its plan."""
     asked = task(rows=PLANNED, moves=now)
     refused = not_as_planned(asked, Planned(PLANNED, {HERE: planned}), Proven(NOW), frozenset(), frozenset({HERE}))
     assert refused is None if result is None else refused is not None and result in refused.words

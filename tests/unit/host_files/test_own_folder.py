@@ -11,7 +11,7 @@ from agent.host_files.own_folder import failure
 
 @pytest.mark.parametrize("number", [errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOENT, errno.ESTALE])
 def test_a_folder_is_unavailable_if_its_file_system_fails(number):
-    """A full, read-only or failing file system raises FolderUnavailable, and not a configuration error."""
+    """If the file system of a folder is full, read-only or failing, the agent raises FolderUnavailable."""
     found = failure("/x: cannot be written", OSError(number, os.strerror(number)))
     assert type(found) is FolderUnavailable
     assert str(found) == f"/x: cannot be written: {os.strerror(number)}"

@@ -265,7 +265,7 @@ def test_shell_code_in_a_report_gets_into_no_command():
 
 
 def test_the_fleet_page_shows_the_time_of_a_silent_hosts_numbers():
-    """If a host's last report is five hours old, the fleet page shows the time of the report beside its numbers."""
+    """If a host's last report is five hours old, the fleet page shows the report's time beside the host's numbers."""
     silent = fleet.report(3, fleet.leaked(3), started_at=fleet.ago(hours=5))
     page = fleet_page(facts_of(map(report_document, (silent, fleet.report(4)))))
     (row,) = tables(page)["wasted-hosts"].rows

@@ -150,7 +150,7 @@ def test_a_consumer_with_allocations_on_two_hosts_has_one_row():
 
 
 def test_an_overfull_host_does_not_reduce_the_free_sum():
-    """A host with 205 of 192 VCPU allocated does not reduce the sum of what is free on the other hosts."""
+    """If one host has 205 of 192 VCPU allocated, the free VCPU of the other hosts are still added up in full."""
     over = fleet.report(1, *(fleet.leaked(1, number) for number in range(15)))
     (vcpu, *_) = class_sums(facts_of(over, fleet.report(2)).view.rows)
     used = [85 + 15 * 8, 86]
