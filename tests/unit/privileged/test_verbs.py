@@ -95,7 +95,7 @@ def test_the_helper_returns_the_exit_code_of_a_failed_vgs() -> None:
 
 
 @pytest.mark.parametrize("verb", [verb for verb in Verb if verb not in ALWAYS])
-def test_the_helper_refuses_a_source_that_is_not_configured(verb: Verb) -> None:
+def test_the_helper_refuses_an_unconfigured_storage_system(verb: Verb) -> None:
     """The agent asks for a storage system that is not configured. The privileged helper refuses and runs no command."""
     runner = Recorder()
     with pytest.raises(Untrusted, match="the probe's configuration names no"):

@@ -425,7 +425,7 @@ PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provi
 
 
 def test_a_takeover_removes_allocations_and_raises_reserved():
-    """The agent takes nova-compute's place. It removes its allocations and raises the reserved DISK_GB."""
+    """The agent takes nova-compute's place. It removes the agent's own allocations and raises the reserved DISK_GB."""
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3

@@ -203,7 +203,7 @@ def test_reserved_is_not_lowered_if_a_source_is_unread(world, chosen, expected):
 
 
 def test_the_kept_part_of_reserved_is_listed_separately():
-    """The agent keeps a higher reserved amount in Placement, and lists the kept part separately."""
+    """nova's database is unread, so the agent keeps 3 reserved VCPU instead of 1. It lists the other 2 separately."""
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))
@@ -218,7 +218,7 @@ def test_the_root_provider_has_no_name_without_a_node_name():
 
 
 def test_no_write_is_planned_without_the_uuid_of_the_provider():
-    """The agent does not know the UUID of the host's provider. It counts nova's instances and plans no writes."""
+    """If the agent does not know the UUID of the host's provider, it plans no writes to Placement."""
     decision = decide(snapshot(nova=state(instance())), settings(), Subject(root_uuid=None, node=NODE), None)
     assert decision.tree is None
     assert decision.plan.writes == ()
@@ -273,11 +273,8 @@ def test_unknown_guests_are_reserved_only_on_the_root():
     assert {i.reserved for provider in tree.providers[1:] for i in provider.inventories} == {0}
 
 
-def test_other_children_are_planned_if_devices_are_unread():
-    """libvirt cannot list the devices.
-
-    The agent leaves the GPU providers alone and still plans the provider for AMD SEV.
-    """
+def test_the_sev_provider_is_planned_if_devices_are_unread():
+    """If libvirt cannot list the host's devices, the agent still plans the provider for AMD SEV."""
     devices_lost = dataclasses.replace(CARDS_AND_SEV, devices=None, devices_unknown_because="a device vanished")
     tree = tree_of(snapshot(libvirt=devices_lost), BOTH)
     assert list(below(tree)) == ["amd_sev"]

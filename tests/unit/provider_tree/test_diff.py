@@ -97,11 +97,8 @@ def test_the_total_of_an_allocated_class_may_be_reduced():
     assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
 
 
-def test_an_allocation_on_a_child_does_not_keep_a_class():
-    """An instance has an allocation of PCPU on a child provider.
-
-    The agent still removes PCPU from the root provider.
-    """
+def test_pcpu_allocated_only_on_a_child_leaves_the_root():
+    """If PCPU is allocated only on a child provider, the agent may remove PCPU from the root provider."""
     elsewhere = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(uuid("i1"), PCPU=1))
     observed = dataclasses.replace(held(inventory("PCPU", 2), VCPU), allocations=elsewhere)
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
@@ -150,8 +147,8 @@ def test_a_provider_is_created_before_its_inventories():
     assert plan.generations == ()
 
 
-def test_no_root_provider_is_created_without_its_name():
-    """The agent does not know the node's name. It creates no provider, and says why."""
+def test_no_root_provider_is_created_without_a_node_name():
+    """If the agent does not know the node's name, it creates no root provider and says why."""
     plan = diff(tree(wanted(VCPU, name="")), NOTHING)
     assert plan.writes == ()
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="create", why="the node's name is not known"),)

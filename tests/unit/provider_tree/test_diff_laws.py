@@ -208,7 +208,7 @@ def told(plan: Plan, one: str) -> frozenset[str]:
 
 
 @given(worlds())
-def test_law_1_a_plan_reaches_each_wanted_value_or_says_why(world):
+def test_a_plan_reaches_each_wanted_value_or_says_why(world):
     """For any tree of providers, the agent's plan gives Placement each wanted value or contains a reason why not."""
     plan = diff(world.wanted, world.view())
     then = {p.uuid: p for p in carried_out(plan, world)}
@@ -232,7 +232,7 @@ def test_law_1_a_plan_reaches_each_wanted_value_or_says_why(world):
 
 
 @given(worlds())
-def test_law_1_a_plan_changes_no_data_of_other_writers(world):
+def test_a_plan_changes_no_data_of_other_writers(world):
     """The agent's plan leaves the providers, inventories and traits of other writers in Placement unchanged."""
     then = {p.uuid: p for p in carried_out(diff(world.wanted, world.view()), world)}
     for old in world.providers:
@@ -248,7 +248,7 @@ def test_law_1_a_plan_changes_no_data_of_other_writers(world):
 
 
 @given(worlds())
-def test_law_1_from_1_37_each_provider_gets_its_planned_parent(world):
+def test_a_plan_moves_any_provider_with_microversion_1_37(world):
     """With Placement's microversion 1.37 or later, the agent's plan moves each provider below its planned parent."""
     world = dataclasses.replace(world, reparents=True)
     plan = diff(world.wanted, world.view())
@@ -258,8 +258,8 @@ def test_law_1_from_1_37_each_provider_gets_its_planned_parent(world):
 
 
 @given(worlds())
-def test_law_1_before_1_37_only_root_providers_are_moved(world):
-    """Before Placement's microversion 1.37, the agent's plan moves no provider that already has a parent."""
+def test_a_plan_moves_only_root_providers_before_1_37(world):
+    """Before Placement's microversion 1.37, the agent's plan moves only providers without a parent."""
     world = dataclasses.replace(world, reparents=False)
     plan = diff(world.wanted, world.view())
     standing = {p.uuid: p for p in world.providers}
@@ -273,7 +273,7 @@ def test_law_1_before_1_37_only_root_providers_are_moved(world):
 
 
 @given(worlds())
-def test_law_2_a_finished_plan_is_followed_by_no_write(world):
+def test_a_finished_plan_is_followed_by_no_write(world):
     """Placement carries out the agent's plan for any tree of providers. The next plan then contains no writes."""
     then = carried_out(diff(world.wanted, world.view()), world)
     again = diff(world.wanted, dataclasses.replace(world, providers=then).view())

@@ -147,11 +147,8 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_removing_an_entry_keeps_the_values_of_operators():
-    """An entry is removed from provider.yaml.
-
-    The agent removes the entry's class and trait, and keeps an operator's trait.
-    """
+def test_removing_an_entry_keeps_the_traits_of_operators():
+    """The agent removes the class and trait of a deleted entry of provider.yaml. A trait set by an operator stays."""
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,

@@ -85,7 +85,7 @@ def test_reserved_includes_guests_and_volumes_unknown_to_nova(before, claims, ex
 
 
 def test_unknown_volumes_above_the_disk_total_are_reported():
-    """Unknown volumes and the operator's reserve exceed the disk's total. The agent reports the excess."""
+    """Volumes unknown to nova and the operator's reserve exceed the total of DISK_GB. The agent reports the excess."""
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 

@@ -154,7 +154,7 @@ def test_a_finding_without_commands_shows_the_fix_as_text():
 
 @pytest.mark.parametrize("age", [("2026-11-21T10:00:00.000Z", ", new"), ("", ""), ("yesterday", "")])
 def test_a_printed_finding_omits_an_unknown_age(age):
-    """A printed finding says "new" if it was just found. It shows no age if the time of the first sight is unknown."""
+    """If the time when a finding was first seen is missing or invalid, the printed finding shows no age."""
     since, text = age
     said = shown(finding_block(finding_document(FINDING) | {"first_seen_at": since}, {}, NOW))
     assert f"  seen{text}  [" in said[0]
@@ -221,7 +221,7 @@ def test_the_audit_text_shows_which_data_are_simulated():
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
 
 
-def test_a_finding_that_ended_for_several_reasons_is_gone():
+def test_an_end_for_several_reasons_is_printed_as_gone():
     """A finding ended for several reasons. The audit's text prints "gone: no longer found" instead of the reasons."""
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))

@@ -312,7 +312,7 @@ def test_explain_shows_unknown_free_amounts_without_placement():
 
 
 def test_explain_shows_no_nova_amount_without_libvirt():
-    """Without libvirt, the node's name may be unknown, so `stocktake explain` shows no amount from nova."""
+    """Without libvirt, the agent may not find this host in nova's database, so it shows no amount from nova."""
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]
@@ -511,7 +511,7 @@ def test_explain_groups_equal_child_providers():
 
 
 @pytest.mark.parametrize("count", [5, 6])
-def test_explain_summarises_more_than_five_leaks(count):
+def test_explain_summarises_more_than_five_leaked_allocations(count):
     """`stocktake explain` lists up to five leaked allocations one by one, and six or more in a single line."""
     leaked = [f"44444444-0000-4000-8000-00000000000{n}" for n in range(count)]
     rows = tuple(row(key, (None, None, 2), Verdict.ALLOCATION_LEAKED, "recorded-only") for key in leaked)
@@ -605,7 +605,7 @@ def test_explain_accepts_a_consumer_uuid_without_hyphens():
 
 
 def test_an_error_contains_the_unread_source_only_once():
-    """If the error already begins with the source's name ("placement: refused"), the agent does not repeat the name."""
+    """The error "placement: refused" already contains the name of the source. The agent does not add the name."""
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))
     )

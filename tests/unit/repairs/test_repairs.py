@@ -80,7 +80,7 @@ def test_heal_waits_for_three_updates_of_nova_compute(tmp_path, interval, second
     assert heal_settings(loaded).nova_audits_s == seconds
 
 
-def test_heal_sends_the_consumer_generation_of_a_leak():
+def test_heal_sends_the_consumer_generation_that_it_read():
     """To remove a leaked allocation, heal sends the consumer generation that it read from Placement."""
     snapshot, held = leaks("gone")
     (action,) = plan_of(scene_of(snapshot, *held)).actions

@@ -179,7 +179,7 @@ def test_a_reshape_leaves_out_cards_of_another_class():
     assert set(offered(action)) == {NODE, f"{NODE}_{GPU_06}"}
 
 
-def test_a_reshape_exceeds_no_capacity_of_a_card():
+def test_a_reshape_is_declined_if_a_card_offers_too_few_vgpus():
     """If a card's provider offers too few VGPU, heal declines the reshape."""
     crowd = child(GPU_06, inventory("VGPU", 99))
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
@@ -192,8 +192,8 @@ def test_a_reshape_exceeds_no_capacity_of_a_card():
     )
 
 
-def test_a_reshape_is_declined_if_the_vgpus_have_moved():
-    """If a consumer's VGPU allocation is already on the providers of the cards, heal declines the reshape."""
+def test_a_reshape_is_declined_if_the_allocation_has_moved():
+    """If a consumer's VGPU allocation has already moved to the cards' providers, heal declines the reshape."""
     scene = gpu_scene()
     there = (on(CHILD_06, "i1", "VGPU", 1), on(CHILD_07, "i1", "VGPU", 1))
     moved = dataclasses.replace(scene.records[0], generation=2, allocations=(*allocations(uuid("i1"), VCPU=1), *there))

@@ -219,7 +219,7 @@ def test_an_overcommitted_thin_pool_is_divided_by_size() -> None:
 
 
 def test_each_volume_in_a_thin_pool_has_its_own_owner() -> None:
-    """The agent finds an owner for each volume in a thin pool, such as an instance, a guest without nova, or cinder."""
+    """The agent finds an owner for each volume in a thin pool, such as an instance, a libvirt guest or Cinder."""
     guests = replace(GUESTS, domains=(domain(GUEST, "/dev/vg0/b"),))
     inside = (thin(f"{HERE}_disk", 20), thin("a", 4), thin("b", 3), thin(f"{GONE}_disk", 2), thin(f"volume-{GONE}", 1))
     assert shares(*pool("tpool", 50, *inside), guests=guests) == {
@@ -277,8 +277,8 @@ def test_one_unknown_owner_makes_the_pool_owner_unknown() -> None:
     assert pool_with("tpool", f"{HERE}_disk", "x", guests=guests)["tpool"][0] is OwnerKind.UNKNOWN
 
 
-def test_a_stray_internal_volume_is_unknown_to_nova() -> None:
-    """If LVM does not list the main volume of an internal volume, the internal volume counts as unknown to nova."""
+def test_an_internal_volume_without_parent_is_unknown_to_nova() -> None:
+    """If LVM does not list the parent of an internal volume, the internal volume counts as unknown to nova."""
     assert said(owners(snapshot(part("lonely_tdata", "lonely")), GUESTS)) == {
         "lonely_tdata": (OwnerKind.FOREIGN, None, 10, None)
     }

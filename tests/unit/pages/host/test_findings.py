@@ -47,7 +47,7 @@ def test_an_unchecked_finding_shows_the_unread_source():
     )
 
 
-def test_findings_with_the_same_code_share_one_block():
+def test_findings_of_the_same_kind_share_one_block():
     """For seven leaked allocations, the host page has one block with one `stocktake heal` command for all."""
     blocks = blocks_of(MANY_LEAKS)
     assert [(block.code, block.who) for block in blocks] == [
@@ -112,8 +112,8 @@ def test_the_host_page_says_if_a_repair_did_not_help():
     )
 
 
-def test_the_host_page_shows_a_repair_made_after_the_audit():
-    """If a finding was repaired after the audit, the host page says that the next audit will show the result."""
+def test_the_host_page_says_that_a_repair_came_after_the_audit():
+    """If a finding was repaired after the audit, the host page says that its data are from before the repair."""
     late = (dataclasses.replace(CHANGES[0], undone_by=(), at="2026-11-22T03:11:30Z"),)
     (block,) = [each for each in findings(facts(changes=late)).blocks if each.code == "allocation-leaked"]
     assert block.history[0].endswith(

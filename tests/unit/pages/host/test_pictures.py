@@ -64,8 +64,8 @@ def test_a_capacity_bar_shows_wrong_allocations_separately():
     )
 
 
-def test_a_capacity_bar_shows_the_surplus_of_an_allocation():
-    """If the flavor has 4 VCPU and the allocation 6, the capacity bar shows 2 VCPU as wrong."""
+def test_a_capacity_bar_shows_a_too_large_allocation_as_wrong():
+    """If an allocation has 6 VCPU and the flavor only 4, the capacity bar shows 2 VCPU as wrong."""
     row = dataclasses.replace(SCREEN.ledger[0], promised=4, recorded=6, verdict=Verdict.ALLOCATION_DIFFERS)
     recorded = class_books(facts(dataclasses.replace(SCREEN, ledger=(row,))))[0].books[2]
     assert {part.name: part.amount for part in recorded.parts if part.amount} == {"instances": 4, "wrong": 2}
@@ -131,8 +131,8 @@ def test_the_storage_parts_add_up_to_the_volume_group():
     assert texts(picture) == ["vg guests", "instance", "foreign", "free", "0 GiB", "400.1 GiB"]
 
 
-def test_20000_volumes_become_a_few_storage_segments():
-    """The storage picture merges 20000 volumes and so consists of fewer than 20 shapes."""
+def test_20000_volumes_are_drawn_with_fewer_than_20_shapes():
+    """The host page's storage picture merges 20000 volumes, so it has fewer than 20 shapes."""
     picture = storage_picture(stores_of(large(0, 20_000).storage), ())
     assert len(picture.shapes) < 20
     assert_inside(picture)
@@ -186,7 +186,7 @@ def test_a_provider_that_needs_changes_has_a_thick_outline():
     assert_inside(picture)
 
 
-def test_no_provider_needs_changes_if_placement_was_not_read():
+def test_the_tree_picture_marks_nothing_without_placement():
     """If Placement was not read, the picture of the provider tree says so and marks no provider as different."""
     nodes = nodes_of(UNREAD)
     assert not any(node.differs for node in nodes)

@@ -116,7 +116,7 @@ def test_keystoneauth_exceptions_become_errors_of_the_agent(raised, kind):
 
 
 def test_a_keystone_401_error_shows_url_reason_and_advice():
-    """Keystone rejects the password, and the agent's error says which URL, why, and which options to check."""
+    """If Keystone rejects the password, the agent's error contains the URL, the reason and the options to check."""
     raised = kx.Unauthorized("wrong password", url="http://keystone/v3/auth/tokens", request_id="req-1")
     assert str(failure("GET /", raised)) == (
         "placement: GET /: no token from Keystone at http://keystone/v3/auth/tokens: wrong password: "
@@ -154,7 +154,7 @@ def test_credentials_in_a_url_are_masked_in_errors():
 def test_an_html_error_page_is_quoted_on_one_line():
     """A proxy answers with an HTML error page of 9000 characters.
 
-    The agent's error quotes its beginning on one line.
+    The agent's error quotes the page's beginning on one line.
     """
     page = Reply(request="GET /x", status=502, text="<html>\n<h1>Bad\tGateway</h1>" + "x" * 9000, request_id=None)
     error = refusal(page)

@@ -64,8 +64,8 @@ def test_a_pause_never_exceeds_the_configured_maximum(answers, longest_s):
 
 
 @given(ANSWERS)
-def test_a_maximum_of_0_seconds_disables_pauses(answers):
-    """If the configured maximum is 0, the agent never pauses between its requests to Placement."""
+def test_a_maximum_pause_of_0_seconds_disables_pauses(answers):
+    """If the configured maximum pause is 0 s, the agent never pauses between its requests to Placement."""
     manners, pace = Manners(longest_s=0.0), Pace()
     for at, (latency_s, status, chance) in enumerate(answers):
         one = Answer(at=float(at), latency_s=latency_s, status=status)
@@ -198,7 +198,7 @@ def later_error_share(seen: Seen, after_s: int) -> float:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_agents_adapt_to_a_short_request_queue_within_30_s(seed):
-    """In a simulation, 1000 agents start at once. After 30 s, less than 3 % of their requests fail."""
+    """A simulated Placement has a short request queue. 30 s after 1000 agents start, less than 3 % of requests fail."""
     seen = Simulation(Server(workers=8, service_s=0.2, probe_s=0.02, queue=200), THOUSAND, seed).run()
     assert len(seen.done_at) == 1000
     assert later_error_share(seen, 30) < 0.03

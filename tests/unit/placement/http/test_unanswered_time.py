@@ -32,8 +32,8 @@ def test_no_time_is_left_after_the_time_limit():
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_an_answered_request_does_not_use_the_time_limit():
-    """All requests of a command share one time limit for missing answers. An answered request does not count."""
+def test_an_answered_request_uses_none_of_the_shared_time():
+    """All requests of a command share 30 s for missing answers. An answered request uses none of this time."""
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
