@@ -153,8 +153,8 @@ def test_the_allocation_for_a_vanished_guest_is_removed():
         (PLACEMENT, True, True),
     ],
 )
-def test_an_unread_source_keeps_the_allocation_for_volumes(lost, kept_volume, kept_guest):
-    """The agent keeps its allocation for volumes if LVM, libvirt, nova's database or Placement cannot be read."""
+def test_the_volume_allocation_stays_if_a_source_is_unread(lost, kept_volume, kept_guest):
+    """If LVM, libvirt, nova's database or Placement cannot be read, the agent keeps its allocation for volumes."""
     recorded = view(ours(VOLUME, DISK_GB=7), ours(GUEST, VCPU=4, MEMORY_MB=1024), provider=NOVA)
     gone = world(placement=recorded, libvirt=host(), lvm=group(20))
     assert held(decided(gone, BESIDE).plan, VOLUME) == held(decided(gone, BESIDE).plan, GUEST) == {}
@@ -209,7 +209,7 @@ def test_a_companion_writes_nothing_without_a_host_provider(placement, why):
 
 
 def test_nothing_is_written_if_the_node_has_another_name():
-    """Beside nova-compute, the agent writes nothing if the node has another name in nova's database."""
+    """If nova's database and libvirt have different names for the node, an agent beside nova-compute writes nothing."""
     other = dataclasses.replace(ALIVE, nodes=(node(hypervisor_hostname="elsewhere"),))
     plan = decided(world(nova=other), BESIDE).plan
     assert plan.is_empty
@@ -386,7 +386,7 @@ def test_allocating_and_reserving_leave_equal_free_capacity(found, ratio):
 
 @given(inventories(), DISK_CLAIMS, st.randoms(use_true_random=False))
 def test_allocations_do_not_depend_on_the_order_of_volumes(there, claims, shuffler: random.Random):
-    """The agent allocates the same amounts, in whatever order the unknown volumes are listed."""
+    """The agent allocates the same amounts, in whatever order the volumes unknown to nova are listed."""
     shuffled = list(claims)
     shuffler.shuffle(shuffled)
     assert shares(shuffled, there) == shares(claims, there)
@@ -441,11 +441,8 @@ def test_a_takeover_waits_until_nova_compute_has_ended():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_a_takeover_keeps_the_allocation_of_unread_volumes(lost, volume_goes, guest_goes):
-    """The agent takes nova-compute's place, and LVM cannot be read.
-
-    The agent keeps its allocation for unknown volumes.
-    """
+def test_a_takeover_keeps_volume_allocations_without_lvm(lost, volume_goes, guest_goes):
+    """The agent takes nova-compute's place, and LVM cannot be read. The agent keeps its allocations for volumes."""
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 

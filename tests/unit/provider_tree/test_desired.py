@@ -121,7 +121,7 @@ FROZEN = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), FROZEN.values(), ids=FROZEN.keys())
-def test_an_inventory_stays_unchanged_if_its_source_is_unusable(world, chosen, expected):
+def test_an_inventory_stays_unchanged_if_its_source_is_unread(world, chosen, expected):
     """An inventory depends on a source that cannot be read, such as LVM. The agent leaves the inventory as it is."""
     wanted = wanted_root(decided(world, chosen))
     assert {f.name: f.why for f in wanted.frozen} == expected

@@ -130,7 +130,7 @@ TRAITS = {
 
 @pytest.mark.parametrize(("before", "after"), TRAITS.values(), ids=TRAITS.keys())
 def test_a_trait_update_keeps_the_traits_of_operators(before, after):
-    """The agent adds its traits, removes OWNER_NOVA, and keeps a trait that an operator set."""
+    """The agent adds its traits, removes nova's trait OWNER_NOVA, and keeps a trait that an operator set."""
     plan = diff(tree(wanted(VCPU)), held(VCPU, traits=before))
     expected = () if after is None else (PutTraits(provider_uuid=ROOT_UUID, traits=tuple(sorted(after))),)
     assert plan.writes == expected

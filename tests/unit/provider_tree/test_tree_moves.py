@@ -57,6 +57,6 @@ def test_a_provider_in_another_tree_is_found():
 
 
 def test_the_depth_of_a_provider_counts_its_known_ancestors():
-    """A provider with a parent and a grandparent has depth 2. A parent that is not in the list does not count."""
+    """A provider with a parent and a grandparent has depth 2. An unknown parent does not count."""
     parents = {"a": None, "b": "a", "c": "b", "d": "nobody", "e": "f", "f": "e"}
     assert [depth(one, parents) for one in parents] == [0, 1, 2, 0, 2, 2]

@@ -63,7 +63,7 @@ def test_the_line_about_nova_omits_an_unknown_heartbeat_age():
 
 
 def test_the_printed_audit_says_why_a_source_was_not_read():
-    """nova's database was not asked because libvirt is unread. The printed audit shows this reason."""
+    """nova's database was not read because libvirt was not read. The printed audit shows this reason."""
     assert source(asked=False, not_asked_because="libvirt is unread") == "state not asked: libvirt is unread"
 
 
@@ -177,10 +177,7 @@ def test_symptoms_are_printed_below_their_cause():
 
 
 def test_a_symptom_without_its_cause_is_printed_alone():
-    """A finding is a symptom of another finding that is not in the list.
-
-    The symptom is printed as a separate finding.
-    """
+    """If the audit does not list the cause of a symptom, the symptom is printed as a separate finding."""
     symptom = finding_document(SCREEN.findings[1])
     assert shown(finding_blocks([symptom], {}, NOW))[1].startswith("WARNING  consumer-on-several-providers")
 
@@ -229,7 +226,7 @@ def test_an_end_for_several_reasons_is_printed_as_gone():
 
 
 def test_a_manual_fix_ends_with_the_advice_to_audit_again():
-    """A finding can only be repaired by hand. Below the command, the printed finding says `stocktake audit`."""
+    """If a finding can only be repaired by hand, the printed finding ends with the command `stocktake audit`."""
     by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
     fix = "  fix: no automatic repair on this host, only by hand"
     assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [

@@ -483,8 +483,8 @@ def test_explain_says_that_no_rule_exists_for_a_class(where):
     assert text_of(explain_class(found, "CUSTOM_LICENCE"))[0].endswith("held not counted")
 
 
-def test_explain_says_what_not_compared_means():
-    """If a consumer's amounts could not be compared, `stocktake explain` says what not-compared means."""
+def test_explain_explains_the_word_not_compared():
+    """If a consumer's amounts could not be compared, `stocktake explain` says what "not-compared" means."""
     unsure = row(GUESTS[0], (None, 4, 4), Verdict.UNKNOWN)
     said = text_of(explain_consumer(report(ledger=(unsure,)), GUESTS[0]))
     means = "a source or a row that the comparison needs could not be read, or there is nothing to compare"
@@ -678,7 +678,7 @@ def test_explain_shows_over_capacity_with_a_stale_allocation(causes, shown):
     assert ("over-capacity" in found) == shown
 
 
-def test_explain_shows_no_over_capacity_for_a_healthy_guest():
+def test_over_capacity_is_not_shown_for_a_correct_allocation():
     """If a host is over capacity, `stocktake explain` does not show this for an instance with a correct allocation."""
     finding = over_capacity()
     claim = dataclasses.replace(finding.finding.evidence[0], consumer=Consumer(key=GUESTS[0], uuid=GUESTS[0], kind="i"))

@@ -53,7 +53,7 @@ def test_status_check_returns_the_nagios_exit_code(world, code):
 
 
 def test_the_nagios_line_shows_findings_and_report_age():
-    """The Nagios line shows the number of errors, of other findings and of unknown findings, and the report's age."""
+    """The Nagios line shows the numbers of errors, other findings and unchecked findings, and the report's age."""
     _, text = line(Outcome.PARTIAL, [finding(), finding("warning", state="unknown")])
     assert "1 error (allocation-leaked), 1 other finding, 1 not known, outcome partial" in text
     assert text.endswith("age=12s;180;600")

@@ -109,8 +109,8 @@ def test_heal_allocates_no_pci_device_without_an_inventory():
     )
 
 
-def test_heal_exceeds_no_capacity_of_a_pci_provider():
-    """If a PCI provider lacks room for a guest's devices, `stocktake heal` allocates none of them."""
+def test_heal_allocates_no_pci_devices_beyond_the_capacity():
+    """If a PCI provider lacks room for a guest's devices, `stocktake heal` allocates none of the devices."""
     others = (held(PF, VF_CLASS, 3, consumer="i2"),)
     assert declined(scene(FIRST, SECOND, others=others)) == (
         f"{NODE}_{PF.upper()} offers 4 {VF_CLASS}, at most 4 to each consumer; "

@@ -106,7 +106,7 @@ def test_heal_keeps_the_allocation_of_a_hidden_instance():
 
 
 def test_two_findings_about_an_instance_lead_to_one_repair():
-    """A moved instance causes two findings, allocation-stale-move among them. Heal then plans a single repair."""
+    """A moved instance causes two findings on this host. Heal plans a single repair for both."""
     held = record("away", here={"VCPU": 1}, there={"VCPU": 1})
     away = facts.instance("away", host="cmp2", node="cmp2")
     scene = scene_of(world(held, instances=[away]), held)
@@ -118,7 +118,7 @@ def test_two_findings_about_an_instance_lead_to_one_repair():
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
 def test_heal_changes_nothing_on_another_compute_node(below):
-    """If another compute node's provider lies in this host's provider tree, heal leaves its allocations unchanged."""
+    """If another compute node is in this host's provider tree, heal leaves the other node's allocations unchanged."""
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
     child = Provider(uuid=OTHER, name="cmp2_x", parent_uuid=node.uuid, generation=1)

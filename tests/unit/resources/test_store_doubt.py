@@ -128,7 +128,7 @@ ROWS = {
 
 @pytest.mark.parametrize(("world", "expected"), ROWS.values(), ids=ROWS.keys())
 def test_a_lost_or_replaced_file_system_is_noticed(world, expected):
-    """The agent notices if the guest disks' file system is lost or replaced, for example by its UUID."""
+    """The agent notices, for example by the UUID, that the guest disks' file system is lost or replaced."""
     assert (store_doubt(world, settings()) is not None) is expected
     if expected:
         assert to_remember(world, settings()) is None
@@ -148,7 +148,7 @@ GROUPS = {
 
 @pytest.mark.parametrize(("found", "before", "expected"), GROUPS.values(), ids=GROUPS.keys())
 def test_a_replaced_volume_group_is_noticed(found, before, expected):
-    """The agent notices if the guest disks' volume group is replaced, for example by its new uuid."""
+    """The agent notices by a new UUID or missing volumes that the guest disks' volume group was replaced."""
     world = snapshot(placement=HELD, libvirt=host(LVM_GUEST), lvm=found)
     world = dataclasses.replace(world, store=before)
     assert (store_doubt(world, lvm_settings()) is not None) is expected

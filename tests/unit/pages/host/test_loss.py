@@ -83,8 +83,11 @@ def test_unreserved_vcpus_of_an_unknown_guest_are_sold_twice(reserved: int, sold
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
-def test_reserved_host_memory_protects_no_unknown_guest():
-    """Placement can allocate the memory of a guest unknown to nova, even if reserved_host_memory_mb is set."""
+def test_reserved_host_memory_does_not_cover_unknown_guests():
+    """reserved_host_memory_mb reserves memory only for the host.
+
+    Placement can allocate the memory of a guest unknown to nova.
+    """
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))

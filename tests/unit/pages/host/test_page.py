@@ -181,7 +181,7 @@ def test_the_provider_tree_shows_ratio_and_capacity():
 
 
 def test_the_capacity_section_lists_inconsistent_usage():
-    """If Placement's own sum of the usage differs from its allocations, the host page shows the resource class."""
+    """If Placement's usage of a class differs from the sum of its allocations, the host page shows the class."""
     texts = [block.text for block in section(SCREEN, "capacity").blocks if isinstance(block, Note)]
     assert any("VGPU: Placement's own sum of the usage is 3, but" in text for text in texts)
     assert not any(text.startswith("VCPU") for text in texts)

@@ -319,8 +319,8 @@ def test_the_numa_picture_is_empty_if_the_topology_is_malformed(topology: object
     assert cells_of(facts(view={**VIEW, "numa_topology": topology})) == ()
 
 
-def test_free_pci_devices_are_unknown_without_pci_pools():
-    """If the record has no pci_stats, the free PCI devices on the host page are unknown, not zero."""
+def test_free_pci_devices_are_unknown_without_pci_stats():
+    """If nova's compute node record has no pci_stats, the host page shows the free PCI devices as unknown."""
     (pool,) = pools_of(facts())
     assert (pool.address, pool.ids, pool.kind, pool.cell, pool.count) == (
         "0000:81:00.0",
