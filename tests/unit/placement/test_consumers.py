@@ -52,7 +52,7 @@ def test_the_first_read_requests_no_consumer_records():
 
 
 def test_records_of_new_and_changed_consumers_are_read():
-    """At each later read of Placement, the agent requests the records of consumers that are new or have changed."""
+    """From its second read of Placement on, the agent requests the records of new and of changed consumers."""
     first, _ = looked(NO_CONSUMERS, {"a": 1, "b": 1, "c": 1})
     _, asked = looked(first, {"a": 1, "b": 2, "c": 1, "d": 1})
     assert asked == ["b", "d"]

@@ -121,8 +121,8 @@ def test_the_helper_returns_a_size_or_an_error_per_file_system() -> None:
     assert facts.unread == (("/nowhere", "No such file or directory"),)
 
 
-def test_the_helper_finds_no_images_without_a_folder() -> None:
-    """nova's folder for instances does not exist. The privileged helper reports no images and no error."""
+def test_the_helper_finds_no_guest_disks_without_a_folder() -> None:
+    """nova's folder for instances does not exist. The privileged helper reports no guest disks and no error."""
     measured = measured_of(json.loads(json.dumps(ask(Verb.IMAGES, Recorder()).content)))
     assert (measured.facts.image_stores, measured.facts.unread, measured.guests_unread) == ((), (), "")
 

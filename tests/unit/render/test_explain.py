@@ -604,7 +604,7 @@ def test_explain_accepts_a_consumer_uuid_without_hyphens():
     assert explain_consumer(STORY_1, bare).consumer == MOVED
 
 
-def test_an_error_contains_the_unread_source_only_once():
+def test_an_error_contains_the_name_of_its_source_only_once():
     """The error "placement: refused" already contains the name of the source. The agent does not add the name."""
     found = report(
         sources=(source("lvm", "vg0: not reported"), source("placement", "placement: refused"), source("state"))

@@ -74,8 +74,8 @@ def test_the_daemon_can_do_all_default_repairs(tmp_path):
 
 
 @pytest.mark.parametrize(("interval", "seconds"), [("0", 180.0), ("20", 60.0), ("-1", 0.0)])
-def test_heal_waits_for_three_updates_of_nova_compute(tmp_path, interval, seconds):
-    """Before a repair, heal waits for three times nova's update_resources_interval."""
+def test_heal_waits_for_three_update_intervals_of_nova_compute(tmp_path, interval, seconds):
+    """Before a repair, heal waits three times as long as nova's option update_resources_interval says."""
     loaded = load_ours(tmp_path, f"[DEFAULT]\nupdate_resources_interval = {interval}\n{ALONE}")
     assert heal_settings(loaded).nova_audits_s == seconds
 

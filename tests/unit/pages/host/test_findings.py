@@ -16,7 +16,7 @@ def blocks_of(report, **changes):
     return findings(facts(report, **changes)).blocks
 
 
-def test_a_finding_and_its_result_share_one_block():
+def test_a_finding_and_its_consequence_share_one_block():
     """If one finding has caused another finding, the host page shows both in one block."""
     blocks = blocks_of(SCREEN)
     assert [block.code for block in blocks] == [

@@ -138,8 +138,8 @@ def test_20000_volumes_are_drawn_with_fewer_than_20_shapes():
     assert_inside(picture)
 
 
-def test_storage_without_an_owner_is_shown_as_unaccounted():
-    """Bytes of a volume group that belong to no volume appear in the storage picture as "unaccounted"."""
+def test_storage_outside_of_any_volume_is_shown_as_unaccounted():
+    """Bytes of a volume group that are neither free nor in a volume appear in the storage picture as "unaccounted"."""
     rows = tuple(dataclasses.replace(row, store_bytes=row.store_bytes + 1000) for row in SCREEN.storage)
     (store,) = stores_of(rows)
     assert (store.parts[-1].name, store.parts[-1].amount) == ("unaccounted", 1000)

@@ -69,7 +69,7 @@ def test_the_host_page_says_when_waste_was_first_seen():
 
 
 def test_a_note_says_how_long_a_source_has_been_unreadable():
-    """If Placement was unreadable in three audits in a row, the host page says so and shows since when."""
+    """If Placement was unreadable in three audits in a row, a note on the host page says how long."""
     lost = tuple(
         source if source.ok else dataclasses.replace(source, lost_since="2026-11-22T03:05:00Z", losses=3)
         for source in UNREAD.sources

@@ -204,8 +204,8 @@ def test_agents_adapt_to_a_short_request_queue_within_30_s(seed):
     assert later_error_share(seen, 30) < 0.03
 
 
-def test_fewer_requests_fail_if_agents_start_over_2_minutes():
-    """In a simulation, fewer requests fail if 1000 agents start within 2 minutes than if all start at once."""
+def test_fewer_requests_fail_if_starts_are_spread_over_2_min():
+    """In a simulation, fewer requests fail if 1000 agents start spread over 2 minutes than if all start at once."""
     short = Server(workers=8, service_s=0.2, probe_s=0.02, queue=200)
     splayed = Simulation(short, Fleet(agents=1000, within_s=120.0)).run()
     at_once = Simulation(short, THOUSAND).run()
