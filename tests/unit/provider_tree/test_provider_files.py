@@ -243,7 +243,7 @@ def test_a_class_that_the_agent_sets_is_not_noted_as_added():
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
 def test_provider_yaml_applies_only_to_gpus_that_libvirt_lists(facts, entries):
-    """If libvirt does not list a GPU, or lists no devices at all, the agent leaves the GPU's provider unchanged."""
+    """If libvirt does not list a GPU, or cannot list devices, the agent leaves the GPU's provider unchanged."""
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []
