@@ -74,7 +74,7 @@ def test_records_of_new_consumers_are_read_a_few_at_a_time():
 
 
 def test_the_record_of_a_suspicious_consumer_is_read_once():
-    """If a consumer's allocation looks wrong, the agent reads the consumer's record from Placement only once."""
+    """If a consumer's allocation is suspicious, the agent reads the consumer's record from Placement only once."""
     first, asked = looked(NO_CONSUMERS, dict.fromkeys("abc", 1), suspects=("c", "gone"))
     assert asked == ["c"]
     assert looked(first, dict.fromkeys("abc", 1), suspects=("c",))[1] == []

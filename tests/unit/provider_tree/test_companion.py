@@ -375,7 +375,7 @@ def test_rounding_up_to_step_size_adds_less_than_one_step(there, claims):
 
 @given(st.one_of(st.tuples(st.just("DISK_GB"), DISK_CLAIMS), st.tuples(st.just("VCPU"), GUEST_CLAIMS)), RATIOS)
 def test_allocating_and_reserving_leave_equal_free_capacity(found, ratio):
-    """The agent may allocate or reserve an amount. The free capacity is the same, apart from rounding."""
+    """Whether the agent allocates or reserves an amount, the free capacity is the same, apart from rounding."""
     name, claims = found
     there = inventory(name, 1000, allocation_ratio=ratio, max_unit=16000)
     reserved, _ = raised(there, (), claims, settings())

@@ -267,7 +267,7 @@ def test_a_vdo_pool_belongs_to_the_instance_of_its_disk() -> None:
 
 
 def test_volumes_unknown_to_nova_count_with_their_thin_pool() -> None:
-    """If nova knows none of the volumes in a thin pool, they count as parts of the pool."""
+    """If nova knows none of the volumes in a thin pool, the volumes count as parts of the pool."""
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
