@@ -49,8 +49,8 @@ def test_the_host_numbers_add_up_to_all_hosts():
     assert sum(int(part.split()[0]) for part in counts(found).split(", ")) == len(found.rows)
 
 
-def test_the_fleet_totals_show_leaks_and_postponed_writes():
-    """The totals of `stocktake watch` show leaked amounts, missing amounts and postponed writes of all hosts."""
+def test_watch_adds_up_the_problems_of_all_hosts():
+    """`stocktake watch` prints sums over all hosts: leaked and missing allocations, and writes held back."""
     leaked = {"VCPU": 94, "MEMORY_MB": 376 * 1024, "DISK_GB": 8294}
     found = view(
         cell(seen(broken("a", leaked=leaked, missing={"VCPU": 2}, held_back=2)), seen(clean("b", leaked=None)))

@@ -15,7 +15,7 @@ def conditions(of) -> dict[str, Condition]:
 
 
 def test_an_expected_host_without_a_message_is_marked_never():
-    """If an expected host has not sent a message in time, `stocktake watch` gives it the condition "never"."""
+    """An agent on a listed host has sent no message yet. `stocktake watch` gives the host the condition "never"."""
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
     assert found.counts[Condition.NEVER] == 1

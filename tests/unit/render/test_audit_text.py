@@ -218,8 +218,8 @@ def test_the_audit_text_shows_which_data_are_simulated():
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
 
 
-def test_an_end_for_several_reasons_is_printed_as_gone():
-    """A finding ended for several reasons. The audit's text prints "gone: no longer found" instead of the reasons."""
+def test_a_finding_that_ended_for_several_reasons_is_gone():
+    """If a finding ended for several reasons, the audit's text prints "gone: no longer found" and no single reason."""
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")

@@ -225,8 +225,8 @@ def test_the_log_line_of_a_lost_source_has_error_and_age(log):
     }  # fmt: skip
 
 
-def test_an_unstable_source_is_logged_at_a_limited_rate(log):
-    """If libvirt fails in every second audit of a day, the agent logs at most six losses an hour on average."""
+def test_an_often_unreadable_libvirt_causes_few_log_lines(log):
+    """If every second audit cannot read libvirt, the agent logs "source lost" at most six times an hour."""
     told = [event for minute in range(1440) for event in log.audit(lost(REPORT, "libvirt") if minute % 2 else REPORT)]
     assert told.count(events.SOURCE_LOST) <= 24 * 6
     assert told.count(events.SOURCE_LOST) == told.count(events.SOURCE_BACK)

@@ -85,5 +85,5 @@ UNCHECKED = dataclasses.replace(FINDING, state=FindingState.UNKNOWN, unknown_bec
     ],
 )
 def test_each_outcome_of_a_heal_run_has_its_exit_code(found: HealRun, code: int) -> None:
-    """`stocktake heal` exits with 4 after all changes, with 3 for a plan, and with 2 if data could not be read."""
+    """`stocktake heal` exits with 4 after its changes, with 3 if it only shows a plan, and with 2 for unread data."""
     assert code_of(found) == code

@@ -12,8 +12,8 @@ def test_the_wait_before_a_libvirt_reconnect_is_limited(failures):
     assert 0.125 <= Backoff(first_s=0.25, cap_s=30.0).wait_s(failures) <= 30.0
 
 
-def test_the_longest_wait_for_a_libvirt_reconnect_doubles():
-    """The longest wait before a new connection to libvirt doubles with each failure, up to a maximum."""
+def test_the_wait_before_a_libvirt_reconnect_grows():
+    """The agent waits about twice as long after each failed connection to libvirt, and never longer than 8 s here."""
     backoff = Backoff(first_s=1.0, cap_s=8.0)
     for failures, longest in enumerate([1.0, 2.0, 4.0, 8.0, 8.0]):
         waits = [backoff.wait_s(failures) for _ in range(200)]
