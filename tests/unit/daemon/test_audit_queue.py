@@ -273,7 +273,10 @@ def test_an_audit_for_an_event_also_serves_an_rpc_request(queue, clock):
 
 
 def test_a_shorter_minimum_pause_starts_a_waiting_rpc_audit(queue):
-    """A waiting RPC request is served at once if the minimum pause between audits by RPC is set to 0."""
+    """A request over RPC waits for the minimum pause.
+
+    The operator sets the pause to 0, and the audit starts at once.
+    """
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")

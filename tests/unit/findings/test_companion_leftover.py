@@ -65,7 +65,10 @@ def recorded(name, consumer_type):
 
 @pytest.mark.parametrize("role", Role)
 def test_an_allocation_made_under_an_old_host_uuid_is_reported(role):
-    """The agent reports an allocation that it made when this host had another UUID."""
+    """An agent beside nova-compute made an allocation, and its host then got another UUID.
+
+    The allocation is reported.
+    """
     (found,) = findings(recorded("old", "STOCKTAKE_UNMANAGED"), CODE, settings(role=role))
     assert found.consumer_uuid == uuid("old")
     assert f"allocation delete {uuid('old')}" in found.remedy

@@ -211,7 +211,7 @@ def test_the_kept_part_of_reserved_is_listed_separately():
 
 
 def test_the_root_provider_has_no_name_without_a_node_name():
-    """libvirt is unread, and the node's name is unknown. The agent's planned root provider has no name."""
+    """libvirt cannot be read, and the node's name is unknown. The agent's planned root provider has no name."""
     decision = decide(snapshot(lost=[LIBVIRT]), settings(), Subject(root_uuid=ROOT_UUID, node=None), None)
     assert wanted_root(decision).name == ""
     assert {i.resource_class for i in wanted_root(decision).inventories} == {"DISK_GB"}

@@ -194,7 +194,7 @@ def test_removing_an_entry_keeps_the_inventory_of_nova():
 
 
 def test_values_are_remembered_while_placement_is_unread():
-    """Placement is unread. The agent still remembers which values it added from provider.yaml."""
+    """An audit cannot read Placement. The agent still remembers which values it added from provider.yaml."""
     subject = Subject(root_uuid=ROOT_UUID, node=NODE)
     assert decide(
         snapshot(lost=("placement",)), settings(), subject, None, history=History(added=(A, T))

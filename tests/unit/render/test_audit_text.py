@@ -100,7 +100,7 @@ def test_the_audit_text_begins_with_the_number_of_findings():
 
 @pytest.mark.parametrize("ago", ["2026-11-21T09:58:29.000Z", ""])
 def test_the_audit_text_says_when_findings_were_last_checked(ago):
-    """LVM is unread, so two findings cannot be checked. The audit's text says when they were last checked."""
+    """LVM cannot be read, so two findings cannot be checked. The audit's text says when they were last checked."""
     unknown = dataclasses.replace(
         FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm", "state"), last_seen_at=ago
     )
