@@ -184,7 +184,7 @@ def test_watch_restores_the_terminal_settings_when_it_ends(broker, folder, end, 
 
 
 def test_escape_sequences_in_names_do_not_reach_the_terminal(broker, folder):
-    """`stocktake watch` prints control characters of a host's message, such as in the host's name, as escaped text."""
+    """A host's name contains control characters. `stocktake watch` prints them as harmless text."""
     headline = {
         "code": "allocation-leaked",
         "severity": "error",

@@ -220,7 +220,11 @@ def test_a_migrated_guest_is_reported_after_the_migration():
     assert only(during) is Verdict.SETTLING
 
 
-def test_an_lvm_volume_made_by_hand_is_unknown_to_nova():
+def test_an_lvm_volume_made_by_hand_is_listed_as_unmanaged():
+    """An operator made a volume in the volume group of the guests' disks.
+
+    The comparison lists its 3 GiB as unmanaged.
+    """
     from tests.rigs.facts import group, volume
 
     world = snapshot(lvm=group(10, volume("by-hand", 3)))

@@ -178,7 +178,7 @@ def test_s127_a_one_time_use_device_is_reserved_once_allocated(before, allocatio
 
 
 def test_s127_a_used_up_device_stays_reserved_in_a_new_class():
-    """If the resource class of a used-up one_time_use device changes, the device is also reserved in the new class."""
+    """A device with one_time_use is used up. Its provider stays reserved if its class changes."""
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
