@@ -210,7 +210,7 @@ def test_a_provider_rename_is_found(rest, reader, root):
 
 
 def test_the_reader_leaves_out_a_host_with_the_same_parent(rest, reader):
-    """Two hosts have the same parent provider in Placement. The agent reads only the provider of its own host."""
+    """Two hosts have the same parent provider in Placement. The agent keeps only the providers of its own host."""
     rack = rest.make_provider()
     root, neighbour = rest.make_provider(parent=rack), rest.make_provider(parent=rack)
     child = rest.make_provider(parent=rest.make_provider(parent=root))

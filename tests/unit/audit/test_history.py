@@ -159,8 +159,11 @@ def test_a_failed_save_of_findings_is_repeated(failure):
     assert (after.unsaved_history, after.ended, store.saved) == (False, frozenset(), [known])
 
 
-def test_saving_keeps_findings_another_process_saved():
-    """Two processes share a file of findings; a save by one keeps the findings that the other saved."""
+def test_a_save_merges_the_findings_of_two_processes():
+    """Two processes share a file of findings.
+
+    A save by one merges the findings of both, without those that it saw end.
+    """
     store = Store()
     store.theirs = history(LEAKED, SEVERAL)
     ended = frozenset({history(SEVERAL).sightings[0].id})

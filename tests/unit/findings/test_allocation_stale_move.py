@@ -99,8 +99,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_before_the_move_has_ended(world):
-    """While an instance moves to another host, its allocation on the old host is not reported as stale."""
+def test_an_allocation_without_a_finished_move_is_not_stale(world):
+    """If the instance may still be here, is deleted or could not be read, its allocation is not stale."""
     assert findings(world, CODE) == ()
 
 

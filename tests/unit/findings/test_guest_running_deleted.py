@@ -91,6 +91,6 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_guest_with_an_existing_instance_is_not_reported(world):
-    """A guest whose instance still exists in nova is not reported as left over."""
+def test_only_a_certainly_deleted_instance_makes_a_finding(world):
+    """If the instance exists, is unknown or could not be read, its guest is not reported as left over."""
     assert findings(world, CODE) == ()

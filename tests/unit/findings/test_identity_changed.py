@@ -44,7 +44,7 @@ ANOTHER_UUID = snapshot(nova=state(nodes=(node(uuid=uuid("row")),)))
     ids=["provider under another name", "row of our uuid under another name", "row of our name with another uuid"],
 )
 def test_s92_a_wrong_node_name_stops_all_writes(world, actual, held):
-    """If nova or Placement has a wrong name for this host, the agent reports the wrong name and writes nothing."""
+    """A wrong name for this host in nova or Placement stops all writes. A wrong uuid in nova is only reported."""
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual, found.severity) == (ROOT_UUID, actual, Severity.ERROR)
     assert NODE in found.expected

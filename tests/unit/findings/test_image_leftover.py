@@ -101,7 +101,7 @@ QUIET = {
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
 def test_an_image_folder_in_possible_use_is_not_reported(read):
-    """An image folder that an instance may still need is not reported as left over."""
+    """A folder is not left over if an instance may need it or an operator made it, or if data are missing."""
     assert findings(read, CODE) == ()
 
 

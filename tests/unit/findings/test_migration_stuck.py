@@ -36,5 +36,5 @@ def test_s38_a_stuck_migration_is_reported():
     ids=["its own context", "no context", "state not read"],
 )
 def test_a_migration_that_may_go_on_is_not_stuck(world):
-    """A migration is not reported as stuck while its instance refers to it."""
+    """A migration is stuck only if its instance refers to another migration, and nova's data could be read."""
     assert findings(world, CODE) == ()
