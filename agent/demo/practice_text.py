@@ -46,7 +46,7 @@ def practice_blocks(document: Document) -> Iterator[Block]:
     if missing:
         are, whose = ("is", "its") if len(missing) == 1 else ("are", "their")
         yield f"{' and '.join(missing)} {are} not installed here, so {whose} commands fail."
-        yield "Run stocktake explain ID with the ID of a finding instead."
+        yield "Run stocktake explain ID instead, with the ID of a finding or the uuid of its instance."
     yield ""
     yield "No guest runs, and the agents audit every 10 s. A repair is allowed at once ([heal] min_age = 0)."
     yield f"The same faults again: stocktake demo --practice {count} --seed {seed}"

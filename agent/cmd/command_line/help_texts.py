@@ -25,7 +25,7 @@ _FINDINGS = (
 _IN_ALL = (
     (1, "a bug"),
     (78, "a configuration error"),
-    (127, "a wrong command line"),
+    (127, "a wrong command line, or a name or id that is unknown, ambiguous or of an ended finding"),
 )
 
 
@@ -96,7 +96,10 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake demo --practice", "build and keep a cloud with five faults for you to find and repair"),
             ("stocktake demo --html demo.html", "also write HTML pages of the fleet and of each host"),
         ),
-        exits=((0, "showed all six stories"), (1, "a story could not be shown")),
+        exits=(
+            (0, "showed all six stories; or built, listed or removed a cloud"),
+            (1, "a story could not be shown"),
+        ),
     ),
     "explain": HelpText(
         examples=(

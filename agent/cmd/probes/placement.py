@@ -53,7 +53,7 @@ def _provider(client: PlacementClient, find: Callable[[], Identity | None], host
         with contextlib.closing(client):
             holder = ProviderNames(client).holder(host)
         found = f"has provider {holder.uuid}" if holder else "has no provider"
-        no_file = "no compute_id file has the provider's uuid yet: the first audit asks nova for it or creates a file"
+        no_file = "no compute_id file has the provider's uuid: audits ask nova's database for it, or create a file"
         return f"Placement {found} named {host}; {no_file}"
     with contextlib.closing(client):
         name = ProviderNames(client).name_of(identity.uuid)

@@ -33,4 +33,5 @@ def _state(loaded: Loaded, deadline: Deadline) -> str:
 def _words(state: NovaState) -> str:
     nodes = sum(not node.deleted and node.host == state.host for node in state.nodes)
     instances = sum(instance.host == state.host and not instance.deleted for instance in state.instances)
-    return f"host {state.host} has {instances} instances and {nodes} compute node records"
+    records = "record" if nodes == 1 else "records"
+    return f"host {state.host} has {instances} instances and {nodes} compute node {records}"

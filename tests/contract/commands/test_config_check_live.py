@@ -61,7 +61,7 @@ def test_config_check_live_exits_0_if_every_service_answers(host):
     assert (code, {what for what, (ok, _) in rows.items() if not ok}) == (0, set()), rows
     assert rows["this host's provider"][1].endswith(f"/compute_id) is named {host.name}")
     assert rows["Placement"][1].startswith("speaks microversions up to 1.")
-    assert rows["state source (sql)"][1].startswith(f"host {host.name} has 0 instances and 1 compute node records")
+    assert rows["state source (sql)"][1].startswith(f"host {host.name} has 0 instances and 1 compute node record")
     assert rows["libvirt"][1].startswith("libvirt ")
 
 

@@ -26,5 +26,7 @@ def test_the_demo_lists_client_programs_that_are_not_installed(missing, promise,
     document = practice_document(faults=1, seed=1, folder="f", rc={"h": "rc"}, end="e", not_installed=missing)
     said = drawn(practice_blocks(document), PLAIN)
     assert f"You can run {promise} that stocktake prints." in said
-    assert ("Run stocktake explain ID with the ID of a finding instead." in said) == bool(missing)
+    assert ("Run stocktake explain ID instead, with the ID of a finding or the uuid of its instance." in said) == bool(
+        missing
+    )
     assert told is None or told in said
