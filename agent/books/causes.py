@@ -118,9 +118,9 @@ def _roots(finding_id: str, causes: Mapping[str, set[str]]) -> frozenset[str]:
 
 
 def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the ids of the possible causes (``candidates``) that take some of the amount that ``symptom`` lacks.
+    """Return the ids of the findings in ``candidates`` that use part of the capacity that ``symptom`` reports as missing.
 
-    Return () if together they take less than the whole lacking amount.
+    Return () if together they use less than the missing capacity.
     """
     facts = dict(symptom.facts)
     evidence = frozenset(claim for claim in symptom.evidence if claim.resource_class == symptom.resource_class)

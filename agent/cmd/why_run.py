@@ -152,7 +152,7 @@ def _no_document_without() -> Iterator[None]:
 
 
 def _with_flavor_of(question: Question, instance: Instance) -> Question:
-    """Add what the instance's flavor says: notes for the answer, and the NUMA cells and page size if none are given."""
+    """Add notes about the instance's flavor. If the question has no NUMA cells or page size, take the flavor's."""
     if instance.flavor is None:
         return question
     question = dataclasses.replace(question, notes=flavor_notes(instance.flavor))

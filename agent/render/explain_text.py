@@ -93,7 +93,8 @@ def _of_class(explanation: ClassExplanation, detail: Detail) -> Iterator[Block]:
 def _sums(explanation: ClassExplanation) -> Line:
     """Return the first line: ``VCPU on NODE: recorded 24 of 192, promised 16, held 16 -> 8 recorded too much``.
 
-    ``recorded`` is the sum in Placement, ``promised`` in nova's database, and ``held`` on the host.
+    ``recorded`` is the sum in Placement, ``promised`` in nova's database, and ``held`` on the host. The text after the
+    arrow is the result of the comparison.
     """
     scope, name = explanation.scope, explanation.resource_class
     shown = [row.wanted or row.recorded for row in scope.inventory]

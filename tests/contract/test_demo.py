@@ -168,8 +168,8 @@ def copied(line: str) -> str:
     return done.stdout
 
 
-def test_commands_printed_by_demo_keep_run_in_a_shell(tmp_path):
-    """A user copies the commands that `stocktake demo --keep` printed into a shell, and gets their answers."""
+def test_a_shell_runs_the_commands_that_the_demo_prints(tmp_path):
+    """A user copies a command that `stocktake demo --keep` printed into a shell. The command prints its answer."""
     folder = tmp_path / "with a blank"
     folder.mkdir()
     done = run(folder, "--keep")

@@ -25,7 +25,7 @@ _FINDINGS = (
 _IN_ALL = (
     (1, "a bug"),
     (78, "a configuration error"),
-    (127, "a wrong command line, or a name or id that is unknown, ambiguous or of an ended finding"),
+    (127, "a wrong command line, an unknown or ambiguous name or id, or the id of a finding that has ended"),
 )
 
 

@@ -86,7 +86,7 @@ def test_published_means_that_placement_has_the_inventory(changes, published):
 
 
 def test_the_free_amount_may_be_negative():
-    """The field `free` is total times allocation_ratio minus used, as in Placement: 48 x 4.0 - 204 = -12."""
+    """Nothing is reserved, so the field `free` is total times allocation_ratio minus used: 48 x 4.0 - 204 = -12."""
     # 48 × 4.0 − 204 used
     assert resource(REPORT, "VCPU") == {
         "provider": "compute-17", "provider_uuid": PROVIDER, "resource_class": "VCPU", "total": 48, "reserved": 0,

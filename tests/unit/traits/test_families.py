@@ -137,6 +137,6 @@ def test_no_two_trait_families_have_the_same_name():
     assert len(set(names)) == len(names)
 
 
-def test_the_helper_usual_traits_returns_known_traits():
-    """The test helper usual_traits returns known traits such as COMPUTE_SOUND_MODEL_USB."""
+def test_the_helper_usual_traits_returns_os_traits():
+    """The test helper usual_traits returns traits of os-traits, among them COMPUTE_SOUND_MODEL_USB."""
     assert {"COMPUTE_SOUND_MODEL_USB", "COMPUTE_NET_VIRTIO_PACKED", "COMPUTE_IMAGE_TYPE_RAW"} <= usual_traits()

@@ -248,7 +248,7 @@ def test_a_host_without_numa_topology_has_no_numa_cells():
     assert rooms_of(audited(None, None), ROOT) == ()
 
 
-def test_why_notes_that_the_compute_service_is_disabled():
+def test_the_why_command_shows_how_to_enable_a_service():
     """On a host with a disabled compute service, `stocktake why` prints the command that enables the service."""
     trait = "COMPUTE_STATUS_DISABLED"
     request = ResourceRequest(groups=(RequestGroup(resources=(("VCPU", 1),)),))
