@@ -118,7 +118,7 @@ def _roots(finding_id: str, causes: Mapping[str, set[str]]) -> frozenset[str]:
 
 
 def _takers(symptom: Finding, candidates: Iterable[Finding]) -> tuple[str, ...]:
-    """Return the ids of the findings in ``candidates`` that use part of the capacity that ``symptom`` reports as missing.
+    """Return the ids of those ``candidates`` that use part of the capacity that ``symptom`` reports as missing.
 
     Return () if together they use less than the missing capacity.
     """
