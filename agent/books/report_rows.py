@@ -126,7 +126,8 @@ def _inventory_rows(provider: _Provider, used: Mapping[tuple[str, str], int] | N
     own = {i.resource_class: i for i in (wanted.inventories if wanted else ())}
     recorded = {i.resource_class: i for i in (observed.inventories if observed else ())}
     terms = {t.resource_class: t.terms for t in (wanted.reserves if wanted else ())}
-    # A class that the agent does not own, or cannot decide now (``frozen``), keeps the inventory that Placement has.
+    # If the agent does not manage a class, or does not know its inventory now (``frozen``), the inventory in Placement
+    # stays.
     frozen = frozenset(f.name for f in wanted.frozen) if wanted else frozenset()
     removed = wanted.owned_classes - frozen if wanted else frozenset()
     for name in sorted({*own, *recorded}):

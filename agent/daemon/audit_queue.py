@@ -144,7 +144,7 @@ class AuditQueue:
             self._gather(reason).urgent = True
 
     def pace(self, pacing: Pacing) -> None:
-        """Replace the times after which an audit is due, also for requests that are already in the queue."""
+        """Use the new delays of ``pacing`` before audits, also for requests that already wait in the queue."""
         with self._changed:
             self._pacing = pacing
             self._changed.notify_all()

@@ -230,8 +230,8 @@ class Picture:
     """A drawing, 960 units wide and ``height`` units high.
 
     ``title`` says what the picture shows, ``conclusion`` states the result in a sentence with numbers. ``table`` has
-    the numbers of the picture. ``legend`` explains each pattern in use: its Meaning decides the pattern, the text
-    beside it is the explanation. ``role`` (ARIA) must be ``group`` if the drawing has links, because screen readers
+    the numbers of the picture. ``legend`` has a pair for each pattern in use: the Meaning, which selects the pattern,
+    and the explanation. ``role`` (ARIA) must be ``group`` if the drawing has links, because screen readers
     hide links inside an ``img``.
     """
 

@@ -23,7 +23,7 @@ def resizing(context):
 
 
 def test_s38_a_stuck_migration_is_reported():
-    """If the instance of a migration refers to another migration, the agent reports the first one as stuck."""
+    """A migration is reported as stuck if its instance's migration context contains the id of another migration."""
     (found,) = findings(resizing(context=2), CODE)
     assert (found.consumer_uuid, found.subject) == (uuid("i1"), uuid("migration-1"))
     assert found.actual.endswith("belongs to migration 2; the agent counts no resources for this migration")

@@ -14,7 +14,7 @@ def conditions(of) -> dict[str, Condition]:
     return {row.host: row.condition for row in of.rows}
 
 
-def test_an_expected_host_without_a_message_is_marked_never():
+def test_a_listed_host_without_a_message_is_listed_as_never_seen():
     """An agent on a listed host has sent no message yet. `stocktake watch` gives the host the condition "never"."""
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}

@@ -152,8 +152,8 @@ def test_adopt_restores_a_missing_compute_id_file():
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_the_adopt_digest_changes_with_the_host():
-    """The plans of `stocktake adopt` for a renamed host and for a reinstalled host have different digests."""
+def test_a_renamed_and_a_reinstalled_host_get_different_digests():
+    """The digest of a plan of `stocktake adopt` depends on what happened to the host."""
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 

@@ -312,11 +312,8 @@ def test_only_the_sum_of_disk_amounts_is_rounded_to_step_size():
     assert shares(claims, DISK) == {VOLUME: 5, ORPHAN: 2}
 
 
-def test_a_moved_volume_gets_its_new_allocation_first():
-    """A volume moves between two of the agent's consumers.
-
-    The agent adds the new allocation, then removes the old one.
-    """
+def test_a_volume_is_always_allocated_while_it_changes_owner():
+    """A volume changes from one Placement consumer to another. The agent removes the old allocation last."""
     recorded = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), provider=NOVA)
     plan = decided(world(placement=recorded, libvirt=host()), BESIDE).plan
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]

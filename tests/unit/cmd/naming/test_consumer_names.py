@@ -44,7 +44,7 @@ def test_an_instance_is_found_by_8_characters_of_its_uuid():
 
 
 def test_an_instance_name_wins_over_an_equal_uuid_prefix():
-    """One instance has the name 95a20332, and another a UUID with this beginning; the agent finds the first one."""
+    """The name 95a20332 finds the instance with this name, even if another instance's UUID begins with 95a20332."""
     named = replace(NAMED, names=(ConsumerName("95a20332", GUEST), ConsumerName("db", "95a20332" + LEAKED[8:])))
     assert consumer_of(named, "95a20332") == GUEST
 

@@ -144,8 +144,8 @@ def test_the_host_page_shows_when_a_fault_began():
     )
 
 
-def test_the_host_page_shows_the_oldest_and_the_newest_waste():
-    """If several amounts are wasted, the host page shows when an audit first saw the oldest and the newest one."""
+def test_the_host_page_shows_how_old_the_waste_is():
+    """If several amounts are wasted, the host page shows when the oldest and when the newest waste was first seen."""
     first, *others = [seen for seen in SCREEN.findings if seen.finding.code in LEAKING]
     assert others
     moved = dataclasses.replace(first, first_seen_at="2026-11-20T03:07:00Z")

@@ -75,7 +75,10 @@ def test_new_domains_are_read_and_vanished_ones_forgotten():
 
 
 def test_all_domains_are_read_once_after_possible_event_loss():
-    """If libvirt events may be lost, the agent reads all domains once, and then only some in each audit."""
+    """If libvirt events may be lost, the next audit reads all domains.
+
+    Later audits read a few domains each, in turn.
+    """
     for act in (DomainCache.trust, DomainCache.forget):
         cache = warm_cache()
         act(cache)
