@@ -16,10 +16,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from agent.model.claim import UNMANAGED_CAUSES, Claim
-from agent.model.finding import Finding, SeenFinding
+from agent.model.finding import INSTANCE_LEAKS, Finding, SeenFinding
 from agent.model.units import bytes_to_gib_ceil
 
-_LEAKS = frozenset({"allocation-leaked", "allocation-stale-move"})
 _USERS = frozenset({"guest-running-deleted", "guest-unknown", "usage-unlisted", "volume-foreign", "volume-orphaned"})
 _DOUBTS = frozenset({"hostname-duplicated", "identity-changed"})
 
@@ -55,7 +54,7 @@ class _Link(NamedTuple):
 
 
 _LINKS = (
-    _Link(_LEAKS, frozenset({"consumer-on-several-providers", "migration-finished-but-counted"}), _consumer),
+    _Link(INSTANCE_LEAKS, frozenset({"consumer-on-several-providers", "migration-finished-but-counted"}), _consumer),
     _Link(_DOUBTS, frozenset({"provider-name-conflict"}), _host),
     _Link(_DOUBTS | {"provider-name-conflict"}, frozenset({"write-refused"}), _provider),
     _Link(frozenset({"rival-writer"}), frozenset({"trait-unexpected"}), _provider),
@@ -63,7 +62,7 @@ _LINKS = (
 # A finding with one of these codes reports a lack of capacity. Its possible causes are groups of codes, tried in this
 # order. A group is the cause if its findings together account for the whole lacking amount.
 _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
-    "over-capacity": (_LEAKS, _USERS, _LEAKS | _USERS),
+    "over-capacity": (INSTANCE_LEAKS, _USERS, INSTANCE_LEAKS | _USERS),
     "unmanaged-use-unplaced": (_USERS,),
 }
 

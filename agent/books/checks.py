@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from agent.model.finding import ABOUT_READS, OVERWROTE, Booked, Finding
+from agent.model.finding import ABOUT_READS, INSTANCE_LEAKS, OVERWROTE, Booked, Finding
 from agent.model.snapshot import LIBVIRT, PLACEMENT, STATE
 
 #: The reason why a finding about writes could not be checked: the audit tried no write. Other reasons are source names.
@@ -26,9 +26,7 @@ OF_RECORDS = frozenset(
 )
 # Findings about allocations that no guest on this host needs. Without libvirt, the audit cannot report such a finding,
 # because a guest may need the allocation. Such a finding of an earlier audit then ends only if the allocation is gone.
-_OF_NO_GUEST = frozenset(
-    {"allocation-leaked", "allocation-stale-move", "consumer-unknown", "migration-finished-but-counted"}
-)
+_OF_NO_GUEST = INSTANCE_LEAKS | {"consumer-unknown", "migration-finished-but-counted"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,15 +14,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from agent.demo import cast
-from agent.model.finding import SeenFinding
+from agent.model.finding import INSTANCE_LEAKS, SeenFinding
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow
 from agent.render.explain_text import evacuation_text
 from agent.render.reading_order import names_in
 from agent.text.wording import amount
 from agent.why.model import Constraint, Obstacle, TreeAnswer
-
-_LEAKS = ("allocation-leaked", "allocation-stale-move")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +238,7 @@ def _repaired(repair: Repair) -> Story:
 
 def leak_summary(report: AuditReport) -> str:
     """Return a sentence that says whether allocations on this host leaked, and how many consumers leaked how much."""
-    leaks = {f.finding.consumer_uuid for code in _LEAKS for f in _of(report, code)}
+    leaks = {f.finding.consumer_uuid for code in INSTANCE_LEAKS for f in _of(report, code)}
     if not leaks:
         return f"{report.node} has no leaked allocations"
     amounts = [

@@ -23,8 +23,10 @@ OVERWROTE = "overwrote"
 #: The codes of findings about sources that could not be read. These findings rest on no source, because they report the
 #: failed read itself.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
-#: The codes of findings of this kind: Placement counts an allocation that no instance or guest uses.
-LEAKING = frozenset({"allocation-leaked", "allocation-stale-move", "companion-leftover"})
+#: The codes of findings of this kind: Placement counts an allocation of an instance that does not need it on this host.
+INSTANCE_LEAKS = frozenset({"allocation-leaked", "allocation-stale-move"})
+#: INSTANCE_LEAKS, and the code about an allocation that an agent beside nova-compute made and nothing uses any more.
+LEAKING = INSTANCE_LEAKS | {"companion-leftover"}
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 
 from agent.bus.finding_sums import MISSING, amounts_of
 from agent.model.claim import UNMANAGED_CAUSES
-from agent.model.finding import LEAKING
+from agent.model.finding import INSTANCE_LEAKS
 from agent.model.placement import Inventory
 from agent.model.report import AuditReport, InventoryRow, LedgerRow, Verdict
 from agent.model.snapshot import CEPH, FILESYSTEM, IMAGES, LIBVIRT, LVM, PLACEMENT, STATE
@@ -138,7 +138,7 @@ def leaks(report: AuditReport, before: Samples) -> Samples | None:
     confirmed = [seen for seen in report.findings if seen.confirmed]
     zero = dict.fromkeys(_classes(report), 0)
     found = {
-        "resource_leaked": zero | amounts_of(report.findings, LEAKING - {"companion-leftover"}, "placement"),
+        "resource_leaked": zero | amounts_of(report.findings, INSTANCE_LEAKS, "placement"),
         "resource_missing": zero | amounts_of(confirmed, MISSING, "nova"),
     }
     return {
