@@ -116,7 +116,7 @@ FLEET = Board(
             "Leaked, by class",
             "short",
             "{{resourcetype}}",
-            "What Placement counts and nobody uses, in the unit of the class (MiB, GiB, pieces).",
+            "What Placement counts and no instance uses, in the unit of the class (MiB, GiB, pieces).",
             "sum by (resourcetype) (stocktake_resource_leaked)",
         ),
         Row(

@@ -142,7 +142,7 @@ def runbooks_index() -> str:
         "`stocktake explain NAME` prints the same page on the host.\n\n## Findings\n\n"
         + _table(("Finding", "Severity", "Meaning"), findings)
         + "\n## Alerts\n\nAn alert of severity `critical` pages a person at once, `warning` is a ticket, "
-        "and `info` needs nobody.\n\n"
+        "and `info` needs no action.\n\n"
         + _table(("Alert", "Severity", "Meaning"), alerts)
         + _toctree([*(rule.code for rule in sorted_rules()), *alert_severities()])
     )

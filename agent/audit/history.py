@@ -1,8 +1,9 @@
 """Load and save the history of findings, and merge what another process of this host has saved meanwhile.
 
 A process loads the history once. Each later audit checks whether another process (a command, or the daemon) has saved
-the history since. If only times changed in the history, an audit does not write the file, unless it is the first audit
-of its process or an earlier change is not saved yet. The times of the last audit are in report.json (agent/host_files).
+the history since. An audit that changed only timestamps of the history does not write the file, except the first audit
+of a process, and an audit after a change that is not saved yet. The timestamps of the last audit are in report.json
+(agent/host_files).
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ def with_history(task: AuditTask, memory: AuditMemory) -> AuditMemory:
             suspects=tuple(dict.fromkeys((*memory.suspects, *consumers))),
             reported=tuple(dict.fromkeys((*memory.reported, *consumers))),
         )
-    theirs = task.parts.history.changed()
-    if theirs is None:
+    stored = task.parts.history.changed()
+    if stored is None:
         return memory
-    history = merged(memory.history, _whole(theirs, task.settings.confirm_audits), memory.ended)
+    history = merged(memory.history, _whole(stored, task.settings.confirm_audits), memory.ended)
     return dataclasses.replace(memory, history=history, unsaved_history=True)
 
 
@@ -81,8 +82,8 @@ def saved(parts: Parts, memory: AuditMemory) -> AuditMemory:
         return memory
     try:
         with parts.lock.hold():
-            theirs = parts.history.changed()
-            history = memory.history if theirs is None else merged(memory.history, theirs, memory.ended)
+            stored = parts.history.changed()
+            history = memory.history if stored is None else merged(memory.history, stored, memory.ended)
             is_saved = parts.history.save(history)
     except LockHeld:
         return dataclasses.replace(memory, unsaved_history=True)

@@ -31,7 +31,7 @@ def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 
 
 def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned: StoreMark | None) -> None:
-    """Write to store.json which disk store DISK_GB counts, if the file does not say so yet.
+    """Save in store.json which storage the inventory of DISK_GB measures, unless the file already says so.
 
     If another process has the lock, the next audit tries again.
     """

@@ -13,24 +13,24 @@ from collections.abc import Set
 from agent.model.finding import History, Sighting
 
 
-def merged(ours: History, theirs: History, ended: Set[str] = frozenset()) -> History:
-    """Return ``ours`` with the findings of ``theirs``, except the findings with the ids ``ended``, which are gone.
+def merged(mine: History, stored: History, ended: Set[str] = frozenset()) -> History:
+    """Return ``mine`` with the findings of ``stored``, except the findings with the ids ``ended``, which are gone.
 
-    Everything except the findings and ``read_until`` comes from ``ours``. ``read_until`` comes from the newer history.
+    Everything except the findings and ``read_until`` comes from ``mine``. ``read_until`` comes from the newer history.
     """
-    is_newer = ours.boot != theirs.boot or (ours.read_until or 0) >= (theirs.read_until or 0)
-    known = {one.id: one for one in theirs.sightings if one.id not in ended}
-    found = {one.id: _alone(one, ours) if ours.boot == theirs.boot else _uncounted(one) for one in known.values()}
-    for own in ours.sightings:
+    is_newer = mine.boot != stored.boot or (mine.read_until or 0) >= (stored.read_until or 0)
+    known = {one.id: one for one in stored.sightings if one.id not in ended}
+    found = {one.id: _alone(one, mine) if mine.boot == stored.boot else _uncounted(one) for one in known.values()}
+    for own in mine.sightings:
         other = known.get(own.id)
         if other is None:
-            found[own.id] = _alone(own, theirs) if ours.boot == theirs.boot else own
+            found[own.id] = _alone(own, stored) if mine.boot == stored.boot else own
         else:
             found[own.id] = _merged(own, other) if is_newer else _merged(other, own)
     return dataclasses.replace(
-        ours,
+        mine,
         sightings=tuple(found[finding_id] for finding_id in sorted(found)),
-        read_until=ours.read_until if is_newer else theirs.read_until,
+        read_until=mine.read_until if is_newer else stored.read_until,
     )
 
 

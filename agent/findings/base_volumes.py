@@ -102,8 +102,8 @@ def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:
         return (look, by_hand(f"if so, remove the volume; {_LOST}", remove))
     return (
         inspect("find the volume's owner", line("lvs", "-o", "+lv_time,lv_tags", path)),
-        by_hand(f"if nobody needs the volume, remove it; {_LOST}", remove),
-        by_hand("if somebody needs the volume, move it to another volume group"),
+        by_hand(f"if the volume is not needed, remove it; {_LOST}", remove),
+        by_hand("if the volume is needed, move it to another volume group"),
     )
 
 

@@ -17,7 +17,7 @@ def _find(audit: AuditFacts) -> Findings:
             audit,
             headline=f"{who(rows)}: the cloud has the instance on {audit.host}, but libvirt has no such guest",
             consumer_uuid=consumer,
-            expected=f"a guest for {named(rows)}; nova's database gives the instance {promised_text(rows)}",
+            expected=f"a guest for {named(rows)}; by nova's database, the instance uses {promised_text(rows)}",
             actual="libvirt has no domain with the instance's uuid",
             evidence=claims_of(rows),
             facts=(("vm_state", instance.vm_state if instance else None),),

@@ -43,7 +43,7 @@ def _find(audit: AuditFacts) -> Findings:
             facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),
             remedies=(
                 *by_nova_compute(audit, _REAPED),
-                inspect("make sure that nobody needs the guest", virsh(audit, "dominfo", consumer)),
+                inspect("make sure that the guest is not needed", virsh(audit, "dominfo", consumer)),
                 by_hand("stop the guest", virsh(audit, "destroy", consumer)),
                 by_hand("remove the guest", virsh(audit, "undefine", "--managed-save", "--nvram", consumer)),
             ),

@@ -40,7 +40,7 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     return (
         inspect("see what the guest is", virsh(audit, "dominfo", consumer)),
         inspect("see whether the guest is an instance of another host", show_server(consumer)),
-        by_hand("if nobody needs the guest, stop it", virsh(audit, "destroy", consumer)),
+        by_hand("if the guest is not needed, stop it", virsh(audit, "destroy", consumer)),
         by_hand("then remove it", virsh(audit, "undefine", "--managed-save", "--nvram", consumer)),
         *((wait(reserved),) if is_reserved else ()),
     )

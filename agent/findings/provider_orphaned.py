@@ -19,8 +19,8 @@ _DELETED_SOON = "nothing is allocated from the provider; the agent deletes it on
 
 def _find(audit: AuditFacts) -> Findings:
     if audit.state is None:
-        # Nova's database was not read, so nobody knows whether the compute node record was deleted or belongs to
-        # another host. Then the provider may be orphaned or not, and there is no finding.
+        # Nova's database was not read, so the agent does not know whether the compute node record was deleted or
+        # belongs to another host. Then the provider may be orphaned or not, and there is no finding.
         return
     names = {one.uuid: one.name for one in audit.left}
     rows = {row.uuid: row.hypervisor_hostname for row in orphan_rows(audit.state, audit.node, audit.root_uuid)}

@@ -48,7 +48,7 @@ def _finding(audit: AuditFacts, pool: ThinPool, part: str, severity: Severity) -
                 if part == "data"
                 else "extend the pool's metadata (lvextend --poolmetadatasize)"
             ),
-            by_hand("make room in the pool: trim the guests' disks, remove snapshots that nobody needs"),
+            by_hand("make room in the pool: trim the guests' disks, remove snapshots that are not needed"),
         ),
     )
 

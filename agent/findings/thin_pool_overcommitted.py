@@ -51,7 +51,7 @@ def _finding(audit: AuditFacts, pool: ThinPool, promised: int, free_bytes: int) 
         remedies=(
             inspect("see the pool's volumes", line("lvs", "-a", pool.group)),
             by_hand(
-                "add a disk to the volume group (vgextend), or remove thin volumes and snapshots that nobody needs"
+                "add a disk to the volume group (vgextend), or remove thin volumes and snapshots that are not needed"
             ),
             by_hand("let dmeventd extend the pool in time (lvm.conf, thin_pool_autoextend_threshold)"),
         ),

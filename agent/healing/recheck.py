@@ -5,8 +5,9 @@ that is some seconds late and still counts as current. If an instance began to u
 the allocation looks like a leak. So heal waits until the source shows a heartbeat that is newer than the plan. The rows
 of the source then include everything that was written before the plan was made.
 
-Nova writes an allocation before an instance uses it. If nova wrote the allocation before the plan was made, the rows
-show the instance that uses it. If nova wrote the allocation later, preconditions.py detects the write.
+An allocation in the plan was written either before the plan was made or after it. If nova wrote the allocation before,
+the rows already show the instance that the allocation is for. If nova wrote the allocation later, preconditions.py
+detects the write.
 """
 
 from __future__ import annotations

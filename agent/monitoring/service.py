@@ -25,7 +25,7 @@ from agent.telemetry.finding_changes import FindingChange
 from agent.telemetry.lasting_problem import LastingProblem
 
 RETRY_S = 60.0
-# The mode of a unix socket. Whoever may read the report may connect. To connect, a user needs the right to write, so
+# The mode of a unix socket. A user who may read the report may connect. To connect, a user needs the right to write, so
 # the socket has mode 0660 if the report has mode 0640.
 _SOCKET_MODE = MODE | (MODE & 0o444) >> 1
 

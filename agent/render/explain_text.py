@@ -334,5 +334,7 @@ def _nowhere(unread_books: Unread) -> str:
     """
     if not unread_books:
         return "this consumer was not found in nova's database, on this host or in Placement"
-    incomplete_books = ", ".join(f"{book} amounts: {_not_read(sources)}" for book, sources in unread_books.items())
-    return f"the sources that were read do not contain this consumer; {incomplete_books}"
+    unknown = ", ".join(
+        f"its {book} amounts are unknown (not read: {', '.join(sources)})" for book, sources in unread_books.items()
+    )
+    return f"the sources that were read do not contain this consumer; {unknown}"

@@ -18,8 +18,8 @@ from agent.render.layout import Column, Grid, Kind
 #: The number of spaces between two columns.
 GAP = 2
 SHORT_UUID = 8
-#: The least width in terminal columns of a readable text. The table leaves out a column rather than make a text
-#: narrower.
+#: A text needs at least this width, in characters, to stay readable. Before a text becomes narrower, the table leaves
+#: out one of its columns.
 READABLE_TEXT = 30
 READABLE_NAME = 16
 LEAST_NAME = 8

@@ -53,7 +53,7 @@ FINDING = SeenFinding(
         facts=(("group", "guests"), ("size_bytes", 8_053_063_680)),
         remedies=(
             Remedy(
-                kind=RemedyKind.HAND, words="remove the volume if nobody needs it", command="lvremove guests/scratch"
+                kind=RemedyKind.HAND, words="remove the volume if it is not needed", command="lvremove guests/scratch"
             ),
         ),
     ),

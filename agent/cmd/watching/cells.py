@@ -1,7 +1,7 @@
 """Watch one cell over its message broker: receive the agents' messages, and detect the broker's outages.
 
-oslo.messaging reconnects by itself without telling the caller. So a thread sends a probe, a message that nobody
-receives, every PROBE_S seconds to learn whether the broker accepts messages. After an outage the thread asks all agents
+oslo.messaging reconnects by itself without telling the caller. So a thread sends a probe, a message without a
+receiver, every PROBE_S seconds to learn whether the broker accepts messages. After an outage the thread asks all agents
 for their state.
 """
 

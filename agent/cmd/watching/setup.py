@@ -20,7 +20,7 @@ from agent.fleet.view import FleetView, Moment, fleet_view
 from agent.usage_error import UsageError
 
 #: Values of ``--expected`` that name no file.
-NOVA, NOBODY = "nova", "none"
+NOVA, NO_EXPECTATION = "nova", "none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ def watched(cells: Sequence[Cell], expected: str | None, receivers: Receivers) -
     the option. None means ``nova`` for each cell whose [state] source is not none.
     """
     everywhere = None
-    if expected is not None and expected not in (NOVA, NOBODY):
+    if expected is not None and expected not in (NOVA, NO_EXPECTATION):
         read = from_file(expected)
         try:
             read()

@@ -36,7 +36,7 @@ OPTS = [
         min=0,
         help="Seconds between two fan-out messages with this host's capabilities and usage. The readers are stocktake "
         "watch and schedulers that cache host state. After three missing messages, stocktake watch marks the host as "
-        "silent. The daemon also sends a message at each change, at most one per second. If nobody listens, the broker "
+        "silent. The daemon also sends a message at each change, at most one per second. Without a reader, the broker "
         "drops the message, so no queue grows. 0: the daemon sends no message. Needs transport_url. A new value needs "
         "a restart.",
     ),

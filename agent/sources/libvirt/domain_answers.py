@@ -1,7 +1,7 @@
 """Ask libvirt for the domain capabilities of several machine types, in this process or through stocktake-probe.
 
-libvirt refuses domain capabilities on a read-only connection, and whoever has a read-write connection can do all that
-root can. So an agent without privileges opens no such connection and asks stocktake-probe instead. stocktake-probe
+libvirt refuses domain capabilities on a read-only connection, and a process with a read-write connection can do all
+that root can. So an agent without privileges opens no such connection and asks stocktake-probe instead. stocktake-probe
 itself also uses ``ask_libvirt`` of this module.
 """
 

@@ -138,7 +138,8 @@ def decisive_heartbeat(now: datetime.datetime | None, true: tuple[datetime.datet
 def guests_from_rows(rows: CellRows) -> GuestRows:
     """Return instances, migrations, finished evacuations and devices, and a message for each unreadable row.
 
-    If a migration or device is unreadable, nobody knows what its instance uses. So this instance gets a ``problem``.
+    If a migration or device is unreadable, the agent does not know what its instance uses. So the instance gets a
+    ``problem``.
     """
     migrations, bad_migrations = _each(rows.migrations, migration_from_row)
     evacuations, bad_evacuations = _each(rows.finished_evacuations, migration_from_row)

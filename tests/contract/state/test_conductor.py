@@ -341,8 +341,8 @@ def test_the_agent_accepts_objects_in_a_newer_minor_version(filled):
     assert same(state, world().expected)
 
 
-def test_conductor_converts_objects_to_an_older_version(filled):
-    """The agent asks nova-conductor to convert its newest instance objects to version 2.5."""
+def test_conductor_converts_instances_to_an_older_version(filled):
+    """On the agent's request, nova-conductor converts instance objects to the older object version 2.5."""
     with client_of(filled.bus(), {**MANIFEST, "InstanceList": "2.6", "Instance": "2.5"}) as client:
         newest = client.class_action("InstanceList", "get_by_host", [HOST], {}, Deadline.after(30))
         older = client.backport(newest, Deadline.after(30))

@@ -131,8 +131,8 @@ def test_an_instance_folder_is_used_leftover_or_unknown(suffix, nova, libvirt, o
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_a_leftover_folder_is_found_only_with_nova_and_libvirt(lost):
-    """If nova or libvirt could not be read, the agent shows the owner of an instance folder as unknown."""
+def test_a_folder_is_no_leftover_if_nova_or_libvirt_is_unread(lost):
+    """If nova or libvirt could not be read, the agent does not report an instance folder as leftover."""
     read = without(world(store((FOLDER, GIB))), lost)
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()

@@ -40,7 +40,7 @@ def test_a_missing_guest_is_reported_with_its_resources():
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == (
-        f"a guest for instance {I1} (i1); nova's database gives the instance "
+        f"a guest for instance {I1} (i1); by nova's database, the instance uses "
         "1 GiB of DISK_GB, 128 MiB of MEMORY_MB, 1 VCPU"
     )
     assert found.actual == "libvirt has no domain with the instance's uuid"

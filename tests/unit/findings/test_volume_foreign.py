@@ -49,9 +49,9 @@ def test_an_unknown_volume_is_reported_with_its_size(world):
     assert found.severity is Severity.WARNING
     assert not found.rests_on_recorded
     assert found.remedy == (
-        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; if nobody needs the volume, remove it; "
+        "find the volume's owner: lvs -o +lv_time,lv_tags vg0/by-hand; if the volume is not needed, remove it; "
         "warning: lvremove destroys the volume's data, and nothing brings the data back: lvremove vg0/by-hand; "
-        "if somebody needs the volume, move it to another volume group; "
+        "if the volume is needed, move it to another volume group; "
         "as long as the volume exists, the agent reserves its size; "
         "after you remove the volume, add its space to the inventory in Placement (a running agent does so itself): "
         "stocktake audit --publish; to keep the volume without this finding, add vg0/by-hand to [lvm] "

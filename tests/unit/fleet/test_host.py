@@ -28,8 +28,8 @@ def test_fields_that_an_older_agent_omits_are_unknown():
     assert found.told is Condition.UNRATED
 
 
-def test_a_wrong_host_clock_keeps_the_age_of_findings():
-    """A host's clock may be years fast. `stocktake watch` still shows the true age of the host's oldest finding."""
+def test_watch_shows_the_right_age_if_a_host_clock_is_wrong():
+    """`stocktake watch` shows the right age of a host's oldest finding, even if the host's clock is years fast."""
     wrong_clock = {"at": "2031-01-01T00:10:00.000Z", "oldest_at": "2031-01-01T00:00:00.000Z"}
     assert seen(broken(**wrong_clock)).oldest_age_s == 600.0
 

@@ -188,7 +188,7 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
 def test_a_thin_pool_without_instance_disks_has_one_owner(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
-    """If no disk in a thin pool belongs to an instance on this host, the whole pool has one owner."""
+    """For example, the agent counts all bytes of Cinder's thin pool in one row, and no bytes for the volumes inside."""
     rows = pool_with(name, *inside)
     assert rows[name] == (*owner, 51, None)
     assert all(rows[found][2] == 0 for found in inside)
