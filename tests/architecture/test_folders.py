@@ -27,7 +27,7 @@ def test_the_agent_package_has_at_most_8_top_level_modules():
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_each_package_docstring_has_at_least_4_lines(folder: str):
-    """A package's docstring says what the package is for and where to begin reading."""
+    """Four lines leave room to say what the package is for and where to begin reading."""
     header = ast.get_docstring(ast.parse((AGENT / folder / "__init__.py").read_text())) or ""
     assert len(header.splitlines()) >= FEWEST_LINES
 

@@ -65,6 +65,6 @@ def test_users_of_a_module_fixture_run_in_one_process(workers):
 
 
 def test_tests_without_shared_fixtures_get_no_xdist_group(workers):
-    """Tests that use only function-scoped fixtures may run in any worker process of pytest-xdist."""
+    """A test without a shared fixture gets no xdist group, so it may run in any worker process."""
     # xdist groups tests by the text after the @ in their names.
     assert [name.split(" (")[0].split("[")[1] for name in sorted(workers["alone"])] == [f"{n}]" for n in range(6)]

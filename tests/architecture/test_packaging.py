@@ -65,7 +65,7 @@ def _installed_version() -> str:
 
 
 def test_the_installed_version_matches_setup_cfg():
-    """pip installs the version in setup.cfg, or a .devN version of it for later commits."""
+    """The installed version is the version in setup.cfg, with or without a suffix such as `.dev5`."""
     declared = re.search(r"^version = (\S+)$", (ROOT / "setup.cfg").read_text(), re.MULTILINE).group(1)
     installed = _installed_version()
     # pbr adds .devN for the commits since the tag. A build that could not read setup.cfg would be version 0.0.0.

@@ -45,10 +45,7 @@ def test_a_failing_event_list_is_reduced():
 
 
 def test_heal_removes_only_leaked_allocations():
-    """In a simulated cloud, the agent repairs allocations while nova-compute changes others.
-
-    It removes only leaked ones.
-    """
+    """In a simulated cloud, heal removes only leaked allocations while nova-compute changes allocations."""
     chances = VERBS | LIES | COMPUTES
     tally = play_until(STEPS_BESIDE_NOVA, 20261123, LENGTH, lambda life: None, chances, Role.COMPANION).tally
     assert tally.steps >= STEPS_BESIDE_NOVA

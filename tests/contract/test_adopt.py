@@ -237,8 +237,8 @@ def test_a_second_adopt_completes_the_renames(host, lost):
     assert (host.name(root), names_below(host, root)) == (node, {f"{node}_amd_sev", f"{node}_amd_sev_es"})
 
 
-def test_adopt_reports_that_another_provider_has_the_name(host):
-    """Another provider gets the wanted name while `stocktake adopt` runs, so Placement refuses the rename."""
+def test_a_rename_to_the_name_of_another_provider_is_refused(host):
+    """Placement refuses a rename by `stocktake adopt` if another provider has the new name."""
     root, node = host.agent.provider_uuid, host.agent.name
     provider(host, f"old-{node}", root)
     with planned(host, on_write(1, Meanwhile(lambda: host.rest.make_provider(node)))) as (task, plan):

@@ -77,8 +77,8 @@ def test_the_first_audit_publishes_the_inventory(placement, host):
     assert placement.generation(host.provider_uuid) == generation
 
 
-def test_a_cached_allocation_that_nova_deleted_is_not_a_leak(placement, host):
-    """Nova deletes an instance and its allocation. The agent does not report its cached copy as leaked."""
+def test_a_cached_copy_of_a_deleted_allocation_is_no_leak(placement, host):
+    """If nova has deleted an allocation, the agent does not report the allocation's cached copy as leaked."""
     with cell_of(host, *both(host)) as engine:
         host.agent("--once")
         for name, flavor in (("i1", FLAVOR_A), ("i2", FLAVOR_B)):

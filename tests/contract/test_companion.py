@@ -177,11 +177,8 @@ def at_our_first_put(door: Gateway, host: AgentHost, act) -> None:
     door.before = before
 
 
-def test_the_agent_allocates_less_if_capacity_is_short(placement, host, door):
-    """A guest unknown to nova has 3 VCPU, but the host has only 2 free.
-
-    The agent allocates 2 and reports the missing one.
-    """
+def test_the_agent_allocates_only_the_free_capacity(placement, host, door):
+    """A guest unknown to nova has 3 VCPU, but only 2 are free. The agent allocates 2 and reports that 1 is missing."""
     guests(host, ghost=(3, 512))
     at_our_first_put(door, host, lambda: _schedule(placement, host, VCPU=6, times=5))
     host.agent("--once")
@@ -192,8 +189,8 @@ def test_the_agent_allocates_less_if_capacity_is_short(placement, host, door):
     assert "1 VCPU could not be allocated" in told(host, "unmanaged-use-unplaced")["VCPU"]["actual"]
 
 
-def test_an_unknown_409_error_is_not_retried_in_the_same_audit(placement, host, door):
-    """Placement answers the agent's allocation write with an unknown 409 error. The next audit writes it again."""
+def test_the_next_audit_retries_a_write_with_an_unknown_409(placement, host, door):
+    """If Placement answers a write with an unknown 409 error, only the next audit retries the write."""
     guests(host, ghost=(3, 512))
     body = b'{"errors": [{"status": 409, "title": "x", "detail": "VCPU is full", "code": "placement.undefined_code"}]}'
     door.before = lambda asked: Answer(status=409, body=body) if asked.is_write else None
@@ -210,8 +207,8 @@ def _schedule(placement: Rest, host: AgentHost, times: int = 1, **amounts: int) 
     return [placement.allocate({host.provider_uuid: amounts}) for _ in range(times)]
 
 
-def test_the_agent_retries_if_its_allocation_was_just_written(placement, host, door):
-    """Another client writes the agent's allocation just before the agent does. The agent reads it and writes again."""
+def test_the_agent_repeats_a_write_after_a_conflict(placement, host, door):
+    """If another client writes the allocation first, the agent reads the allocation and repeats its own write."""
     guests(host, ghost=(3, 512))
 
     def faster() -> None:
@@ -388,8 +385,8 @@ def test_the_agent_reserves_before_it_deletes_its_allocation(placement, host, do
 
 
 @pytest.mark.parametrize("answer", [400, 503])
-def test_a_failed_inventory_write_keeps_the_agents_allocation(placement, host, door, answer):
-    """The agent keeps its allocation for guests unknown to nova until Placement accepts the new inventory."""
+def test_an_allocation_stays_if_the_inventory_write_fails(placement, host, door, answer):
+    """The allocation for guests unknown to nova stays if the agent's inventory write to Placement fails."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     _owner(host)

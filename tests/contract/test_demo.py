@@ -265,8 +265,8 @@ def test_printed_commands_and_heal_repair_all_practice_faults(practice):
 
 
 @pytest.mark.root
-def test_demo_end_without_a_folder_removes_neither_of_two(practice):
-    """Two demo clouds exist. `stocktake demo --end` lists both and removes none, because the user gave no folder."""
+def test_demo_end_needs_a_folder_if_two_demo_clouds_exist(practice):
+    """`stocktake demo --end` without a folder lists the two demo clouds and removes neither cloud."""
     document, folder = practice
     copy = folder / "stocktake-demo-another"
     copy.mkdir()
@@ -437,7 +437,8 @@ def test_a_demo_ended_by_a_signal_leaves_nothing_behind(tmp_path, moment, number
 
 
 @pytest.mark.parametrize(("number", "code"), ENDINGS, ids=str)
-def test_a_demo_ended_by_a_signal_exits_with_128_plus_its_number(tmp_path, number, code):
+def test_the_demo_exits_with_128_plus_the_number_of_the_signal(tmp_path, number, code):
+    """For example, `stocktake demo` exits with 143 after SIGTERM, which has the number 15."""
     with started(tmp_path) as process:
         assert process.stderr is not None
         assert any("cell database" in line for line in process.stderr)

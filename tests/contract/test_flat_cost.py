@@ -306,8 +306,8 @@ def test_most_audits_read_the_usage_of_one_provider(tmp_path, placement):
         assert sum("/usages" in line for line in seen) == 4, "by hand"
 
 
-def test_a_full_audit_always_reports_usage_without_a_consumer(tmp_path, placement):
-    """Placement counts the usage of a consumer that it does not list. Every full audit reports this."""
+def test_every_full_audit_reports_usage_without_a_consumer(tmp_path, placement):
+    """If Placement counts usage whose consumer is missing, every full audit reports the usage."""
     with quiet_host(tmp_path / "host", placement, 2) as made:
         made.audits(2)
         take_record(placement, made.consumers[0])

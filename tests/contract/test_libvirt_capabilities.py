@@ -229,8 +229,8 @@ class TestSystemLibvirtd:
         assert over_probe.missing == ()
         assert over_probe == capabilities_of(system.uri, virt_type="qemu")
 
-    def test_the_agent_asks_again_after_the_probe_was_unreachable(self, system):
-        """If the helper `stocktake-probe` cannot be reached, the agent asks for the domain capabilities again later."""
+    def test_the_agent_asks_again_for_missing_domain_capabilities(self, system):
+        """The agent asks again for domain capabilities that are missing because stocktake-probe was unreachable."""
         over_probe = capabilities_of(system.uri, ProbeDomainAsker("/nowhere/probe.sock"), virt_type="qemu")
         (part,) = over_probe.missing
         assert (part.part, part.passing) == (Part.DOMAIN, True)

@@ -106,7 +106,7 @@ class TestTestDriver:
         assert (facts.uptime_s, facts.load) == (86400.25, (0.5, 1.5, 2.5))
 
     def test_guests_are_read_with_disks_and_flavor(self, node_file, host_at):
-        """The agent reads from libvirt each guest's size, disks and the flavor in nova's metadata."""
+        """The agent reads from libvirt each guest's vCPUs, memory, disks and the flavor in nova's metadata."""
         facts = read(host_at(f"test://{node_file}"))
         assert sorted(domain.name for domain in facts.domains) == ["guest-0", "guest-1", "guest-2", "guest-3"]
         assert {(d.vcpus, d.memory_mib, d.state) for d in facts.domains} == {(4, 4096, DomainState.RUNNING)}

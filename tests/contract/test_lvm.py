@@ -125,8 +125,8 @@ def test_the_extents_of_all_volumes_add_up(group: VolumeGroupRig) -> None:
 
 
 @root
-def test_a_thin_pool_is_counted_at_its_hidden_volumes(group: VolumeGroupRig) -> None:
-    """An LVM thin pool's extents are counted at its hidden data and metadata volumes, not at the pool itself."""
+def test_only_the_hidden_volumes_of_a_thin_pool_have_extents(group: VolumeGroupRig) -> None:
+    """The hidden data and metadata volumes of an LVM thin pool have extents; the pool itself has 0 extents."""
     rigs.lay_out(group, thin_pool("vg0-pool", "volume-1", "volume-2"))
     facts = read(group.runner, "vg0")
     assert {v.name: (v.size_bytes // EXTENT, v.extent_bytes // EXTENT) for v in facts.volumes} == {
@@ -338,8 +338,8 @@ def test_the_host_does_not_list_the_test_volume_group(tmp_path: pathlib.Path, gr
 
 
 @root
-def test_the_simulated_lvm_report_equals_that_of_lvm2(group: VolumeGroupRig) -> None:
-    """Apart from UUIDs, the demo's simulated volume group gives the agent the same facts as a real group."""
+def test_the_simulated_volume_group_equals_a_real_volume_group(group: VolumeGroupRig) -> None:
+    """The demo's simulated volume group gives the agent the same facts as a real volume group, except UUIDs."""
     recorded = RecordedGroup(name="vg0", size_bytes=group.size_bytes, reason="the test")
     for each in (group, recorded):
         each.add_volume("a", 20 * MIB)

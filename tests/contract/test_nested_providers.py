@@ -102,7 +102,7 @@ def cards(tmp_path: Path, placement: Rest) -> Cards:
 
 
 def test_s100_each_gpu_becomes_a_provider(cards, placement):
-    """The agent creates a provider with VGPU inventory for each GPU in Placement. A second audit writes nothing."""
+    """For each GPU, the agent creates a provider with VGPU inventory in Placement. A second audit writes nothing."""
     cards.audit()
     assert cards.totals == {GPU_06: {"VGPU": 16}, GPU_07: {"VGPU": 8}}
     children = cards.children

@@ -366,8 +366,8 @@ def test_s155_heal_retries_a_refused_reshape(cards, monkeypatch):
     assert cards.journal() == [("reshape", "refused"), ("reshape", "done")]
 
 
-def test_a_reshape_is_refused_after_an_allocation_changed(cards):
-    """Another client changes an allocation just before the agent sends its reshape; nothing is moved."""
+def test_placement_refuses_a_reshape_of_a_changed_allocation(cards):
+    """An allocation changes just before the agent sends its reshape; Placement refuses the reshape."""
     cards.scheduled()
     healed, _ = carried_out(
         cards, on_reshape(Meanwhile(lambda: cards.rest.allocate({cards.root: {"VGPU": 1}}, cards.two)))

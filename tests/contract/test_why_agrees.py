@@ -219,8 +219,8 @@ def test_placement_answers_500_for_a_shared_child_provider(rest: Rest):
 
 
 @pytest.mark.parametrize(("policy", "offered"), [(None, 1), ("none", 2)])
-def test_placement_omits_a_candidate_without_group_policy(rest: Rest, policy: str | None, offered: int):
-    """A known fault of Placement: it omits a valid allocation candidate if the request has no group_policy."""
+def test_a_request_without_group_policy_gets_too_few_candidates(rest: Rest, policy: str | None, offered: int):
+    """Placement has a known bug: a request without group_policy gets only one of two valid candidates."""
     root = _stocked(new_uuid(), {"VCPU": 4})
     children = [_stocked(new_uuid(), {"DISK_GB": 10}, root=root.root_uuid) for _ in range(2)]
     world = OfferedProviders(providers=(root, *children))

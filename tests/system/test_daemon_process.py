@@ -118,7 +118,7 @@ def test_the_second_audit_writes_nothing(agent, placement):
     placement.delete_provider(root)
 
 
-def test_an_agent_that_must_not_publish_only_reads(agent, placement):
+def test_with_no_publish_the_agent_sends_only_get_requests(agent, placement):
     """`stocktake-agent --once --no-publish` sends Placement only GET requests and creates no compute_id file."""
     agent.configure(url=placement.server.url)
     with placement.watched() as sent:

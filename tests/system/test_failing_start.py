@@ -196,8 +196,8 @@ def test_sigterm_ends_the_daemon_while_libvirtd_is_frozen(host, libvirtd, frozen
 
 
 @needs_libvirtd
-def test_the_daemon_reports_a_frozen_libvirtd(placement, host, libvirtd):
-    """libvirtd does not answer; the daemon reports its URI, and publishes the inventory when libvirtd answers again."""
+def test_the_daemon_reports_that_libvirtd_does_not_answer(placement, host, libvirtd):
+    """If libvirtd does not answer, the daemon reports an error. It publishes the inventory when libvirtd answers."""
     libvirtd.freeze()
     host.configure({"agent": {"source_deadline": 3}})
     with host.daemon() as daemon:

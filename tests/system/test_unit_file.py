@@ -82,7 +82,7 @@ def units(tmp_path) -> pathlib.Path:
 
 @NEEDS_ANALYZE
 def test_the_agents_unit_has_an_exposure_of_at_most_1_5(units):
-    """`systemd-analyze security` rates the agent's unit with 1.5 or less, with the file unprivileged.conf."""
+    """With its drop-in file, the agent's unit has an exposure of at most 1.5 in `systemd-analyze security`."""
     assert exposure(units, UNIT.name) <= 1.5
 
 

@@ -170,7 +170,7 @@ def test_a_compute_nodes_entry_with_a_bad_time_is_ignored(tmp_path, number):
 
 @pytest.mark.parametrize("number", ["9" * 400, "NaN", "1e999"])
 def test_a_journal_line_with_an_invalid_number_is_skipped(number):
-    """The agent skips a line of its journal with an invalid number, such as NaN, and shows the line and the field."""
+    """The agent skips a journal line with an invalid number, such as NaN, and reports the line and the field."""
     change = {"schema_version": 1, "line": "change", "id": "e1", "at": "x", "kind": "allocations", "why": "w"}
     line = json.dumps({**change, "before": {"amounts": [1, "NUMBER"]}, "after": None})
     read = parsed(line.replace('"NUMBER"', number).encode() + b"\n")

@@ -96,7 +96,7 @@ def is_as_wanted(wanted: DesiredProvider, before: PlacementView, then: Placement
 
 @given(trees())
 def test_law_1_the_planned_writes_produce_the_wanted_tree(drawn):
-    """After the planned writes, Placement has every wanted provider, no obsolete provider and the same allocations."""
+    """After the planned writes, Placement has every wanted provider, no obsolete one and unchanged allocations."""
     wanted, before = drawn
     then = apply(diff(wanted, before), before)
     for provider in wanted.providers:

@@ -187,7 +187,7 @@ def left(broker) -> tuple[dict[str, int], list[str]]:
 
 
 def test_the_agent_reconnects_after_a_broker_outage(broker, host, caplog):
-    """The agent logs the loss and the return of RabbitMQ once each. Then it sends the messages of the outage."""
+    """After an outage of RabbitMQ, the agent reconnects and sends the messages that waited."""
     caplog.set_level("INFO", logger="stocktake")
     with (
         listener(broker.url) as watcher,

@@ -154,8 +154,8 @@ def test_the_enter_key_in_watch_opens_details_of_a_host(shown):
     shown.send(b"\x1b[H")
 
 
-def test_watch_redraws_its_screen_after_a_resize(shown):
-    """When the terminal gets narrower, `stocktake watch` leaves out the column FREE."""
+def test_watch_hides_a_column_on_a_narrow_terminal(shown):
+    """When the terminal gets narrower, `stocktake watch` hides the column FREE."""
     shown.resize(120, 30)
     until(lambda: shown.display()[29].endswith("q quit"), 30, "a screen of 30 lines")
     shown.shows("FREE", "-43/59/-7332")

@@ -351,7 +351,7 @@ def test_commands_suggest_a_known_resource_class(host, command):
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer")])
 def test_commands_exit_127_for_an_unknown_consumer(host, command):
-    """`stocktake explain UUID` and `stocktake ledger --consumer UUID` say where they searched for the consumer."""
+    """`stocktake explain` and `stocktake ledger --consumer` exit with 127 if they do not find the consumer."""
     stray = "99999999-0000-4000-8000-000000000000"
     ended = host.run(*command, stray)
     assert (ended.code, ended.stdout) == (127, "")

@@ -315,8 +315,8 @@ def test_status_exits_75_for_an_unreadable_report_file(config, tmp_path, text):
     assert ended.stderr.startswith(f"stocktake: report: {tmp_path}/run/report.json: ")
 
 
-def test_a_closed_output_pipe_ends_stocktake_with_141(config):
-    """If the reader of the output has gone (as after `stocktake ... | head`), stocktake prints no error."""
+def test_stocktake_exits_141_if_the_output_pipe_is_closed(config):
+    """If the output pipe is closed (`stocktake ... | head`), stocktake exits with 141 and prints no error."""
     command = [sys.executable, "-m", "agent.cmd.shell", "--config-file", str(config()), "config", "show", "-f", "json"]
     reading, writing = os.pipe()
     os.close(reading)

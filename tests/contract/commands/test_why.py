@@ -240,7 +240,7 @@ def test_numa_cells_are_checked_only_on_this_host(host, rest):
 
 
 def test_why_exits_3_if_the_only_host_lacks_numa_cells(host):
-    """--in-tree limits `stocktake why --everywhere` to this host, which lacks the requested NUMA cells."""
+    """`stocktake why` exits with 3 if --in-tree allows only this host and the host lacks NUMA cells."""
     code, document = document_of(
         host, "--resource", "VCPU=1", "--numa-nodes", "1", "--everywhere", "--in-tree", host.agent.provider_uuid
     )
@@ -371,10 +371,7 @@ def test_the_everywhere_option_exits_75_without_placement(tmp_path, rest):
 
 
 def test_why_accepts_a_host_with_unknown_numa_cells(tmp_path, rest):
-    """Libvirt is down, so the NUMA cells are unknown.
-
-    `stocktake why` answers that the request fits, and exits with 2.
-    """
+    """`stocktake why` accepts a host while libvirt is down, and says that the NUMA cells are unknown."""
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})

@@ -56,8 +56,11 @@ def test_the_client_uses_the_first_of_valid_interfaces(cloud, account, doors, cl
     assert [name for name, door in opened.items() if door.seen] == [taken]
 
 
-def test_the_client_uses_the_next_interface_if_one_is_missing(cloud, account, client_with):
-    """The catalog has only a public endpoint of Placement. The agent uses it unless valid_interfaces excludes it."""
+def test_the_public_endpoint_is_used_if_internal_is_missing(cloud, account, client_with):
+    """If Keystone's catalog lacks an internal endpoint, the agent uses the public endpoint.
+
+    With valid_interfaces = internal, this is an error.
+    """
     region = cloud.identity.make_region()
     cloud.identity.make_endpoint(cloud.service, "public", cloud.placement.url, region)
     assert listed(client_with(**account.options(cloud.auth_url, region_name=region))) == ()

@@ -158,8 +158,8 @@ def test_a_changed_password_is_denied(cloud, own_account, client_with):
     until(lambda: works(client), 60, "tokens are given again; those of the second of the change count as old ones")
 
 
-def test_a_project_without_a_role_of_the_user_is_denied(cloud, account, client_with):
-    """The user has no role in the configured project; the error tells the operator to check the project."""
+def test_a_user_without_a_role_in_the_project_is_denied(cloud, account, client_with):
+    """Keystone denies a user without a role in the project, and the agent's error mentions the project."""
     other = cloud.identity.make_account()
     error = denied(client_with(**account.options(cloud.auth_url, project_name=other.project_name)))
     assert error.status == 401

@@ -103,8 +103,8 @@ def test_an_expired_certificate_is_rejected(cloud, account, authority, client_wi
         assert "has expired, or this host's clock is ahead" in refused(client_with(**options))
 
 
-def test_mutual_tls_needs_a_client_certificate(cloud, account, authority, client_with):
-    """If Placement requires a client certificate, the error tells the operator to set certfile and keyfile."""
+def test_a_required_client_certificate_must_be_configured(cloud, account, authority, client_with):
+    """If Placement requires a client certificate and none is configured, the error advises to set certfile."""
     ours = authority.certificate("agent")
     with tls_before(cloud.placement.url, authority.certificate("mutual"), clients_of=authority) as door:
         options = account.options(cloud.auth_url, endpoint_override=door.url, cafile=authority.path, **QUICK)

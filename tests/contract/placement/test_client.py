@@ -155,8 +155,8 @@ def test_a_denied_http_basic_login_does_not_show_the_password(rest, tmp_path):
     assert "hunter2" not in str(raised.value)
 
 
-def test_an_admin_token_needs_no_keystone(rest, tmp_path):
-    """With a token and endpoint_override in [placement], the agent reads Placement."""
+def test_the_agent_needs_no_keystone_with_an_admin_token(rest, tmp_path):
+    """The agent needs no Keystone if [placement] has an admin token and endpoint_override."""
     client = client_of(tmp_path, rest.server.url, endpoint_override=rest.server.url)
     assert listed(client) == ()
 
@@ -329,8 +329,8 @@ def test_a_connection_closed_by_the_server_is_opened_again(rest, tmp_path):
         assert put_inventories(client, uuid, 0, VCPU=8).generation == 1
 
 
-def test_an_unreachable_keystone_error_omits_the_password(tmp_path):
-    """The agent cannot connect to Keystone; its error does not contain the configured password."""
+def test_a_keystone_connection_error_omits_the_password(tmp_path):
+    """If the agent cannot connect to Keystone, its error does not contain the configured password."""
     conf = conf_of(
         tmp_path,
         auth_type="password",

@@ -531,7 +531,7 @@ def test_a_refused_connection_makes_the_audit_partial(gate, one):
 
 
 def test_an_unknown_host_name_makes_the_audit_partial(tmp_path):
-    """DNS does not know the host name in Placement's URL; the audit reports the name."""
+    """If DNS does not know the host name in Placement's URL, the audit's outcome is partial."""
     host = OneHost(client_of(tmp_path, "http://placement.invalid:8778", **QUICK), new_uuid())
     result = host.audit()
     assert "placement.invalid" in source(result).error

@@ -199,7 +199,7 @@ def test_options_for_pauses_have_a_limited_range(rest, tmp_path, option, value):
 
 
 def test_a_timeout_counts_as_a_slow_answer(gate, waits):
-    """After a request to Placement timed out, the client waits before its next read."""
+    """A timeout counts as a slow answer of Placement, so the client waits before its next read."""
     session = waits.session()
     headers = {"OpenStack-API-Version": "placement 1.30"}
     over = threading.Event()

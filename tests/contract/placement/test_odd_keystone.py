@@ -99,10 +99,7 @@ def client_before(keystone: Keystone, folder: Path) -> PlacementClient:
     ],
 )
 def test_a_malformed_keystone_answer_raises_an_error(rest, tmp_path, method, odd):
-    """The agent gets no token while Keystone sends wrong JSON.
-
-    After the next good answer, its requests succeed again.
-    """
+    """The agent's requests raise PlacementUnavailable while Keystone sends malformed answers."""
     keystone = Keystone(rest.server.url)
     client = client_before(keystone, tmp_path)
     keystone.odd[method] = odd

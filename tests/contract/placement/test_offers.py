@@ -128,8 +128,8 @@ def test_a_read_of_all_hosts_returns_inventories_and_usages(client, cloud, numbe
     assert offered[cloud["device"]].root_uuid == cloud["hosts"][7]
 
 
-def test_a_read_of_all_hosts_sends_few_requests(rest, client, cloud):
-    """`stocktake why --everywhere` sends one request per provider for the inventory, and only a few requests more."""
+def test_why_everywhere_sends_about_one_request_per_provider(rest, client, cloud):
+    """`stocktake why --everywhere` sends one request for each provider's inventory, and only a few others."""
     request = request_of(Words(query=f"resources=VCPU:1&required=CUSTOM_FAST&member_of={cloud['rack']}"))
     client.maximum()
     # Only the requests of the client under test carry a global request id.
@@ -153,7 +153,7 @@ def test_a_read_of_all_hosts_sends_few_requests(rest, client, cloud):
 
 
 def test_few_inventories_are_read_for_a_class_that_no_host_has(rest, client, cloud):
-    """No host has the resource class FPGA. `stocktake why --everywhere` then reads 3 inventories of 12 providers."""
+    """If no host has the class FPGA, `stocktake why --everywhere` reads inventories of only 3 of 12 providers."""
     assert cloud
     client.maximum()
     with rest.watched() as seen, client.global_request_id():

@@ -52,8 +52,8 @@ def address(rest):
     return host, int(port.rstrip("/"))
 
 
-def test_slow_answer_headers_end_at_the_deadline(address, tmp_path):
-    """Placement sends the headers of its answer very slowly, byte by byte. The agent gives up at its deadline."""
+def test_the_agent_stops_reading_slow_headers_at_the_deadline(address, tmp_path):
+    """Placement sends the headers of an answer slowly, byte by byte. The agent stops reading at the deadline."""
     with proxied(address) as proxy:
         client = client_of(tmp_path, proxy.url, timeout=TIMEOUT_S)
         proxy.weather, proxy.delay_s = Weather.TRICKLE, BYTE_EVERY_S

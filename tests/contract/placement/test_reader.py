@@ -103,8 +103,8 @@ def custom_class(rest, name):
     return rest.request("PUT", f"/resource_classes/{name}").ok
 
 
-def test_only_a_read_of_allocations_finds_a_removed_one(rest, reader, root):
-    """Placement raises no generation for a removed allocation, so only a read with fresh_allocations finds it."""
+def test_only_a_fresh_read_finds_a_removed_allocation(rest, reader, root):
+    """A removed allocation does not change the provider's generation, so only a fresh read finds the removal."""
     consumer = rest.allocate({root: {"VCPU": 2}})
     reader.view(looking_at(root))
     before = rest.generation(root)
@@ -237,11 +237,8 @@ def test_a_consumer_is_read_with_its_allocations_elsewhere(rest, reader, root):
     assert record.consumer_uuid == consumer
 
 
-def test_suspicious_consumers_are_read_first(rest, reader, root):
-    """With consumer_reads = 2, a read covers two consumers.
-
-    The agent first reads one that looked wrong in the last audit.
-    """
+def test_consumers_that_looked_wrong_are_read_first(rest, reader, root):
+    """If the agent may not read all consumers, it first reads those that looked wrong in the last audit."""
     consumers = sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5))
     suspect = consumers[-1]
     gone = new_uuid()
@@ -302,8 +299,8 @@ def test_a_recreated_provider_has_no_old_inventories(rest, reader, root):
     assert reader.view(looking_at(root)).root.inventories == ()
 
 
-def test_the_reader_reads_all_after_its_cache_was_cleared(rest, reader, root):
-    """The agent's next read requests every part of the host's tree from Placement."""
+def test_the_whole_tree_is_read_after_the_cache_was_cleared(rest, reader, root):
+    """After the cache was cleared, the agent reads the whole provider tree of the host from Placement."""
     reader.view(looking_at(root))
     reader.forget()
     with rest.watched() as seen:

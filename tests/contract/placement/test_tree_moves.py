@@ -65,8 +65,8 @@ def parent_of(rest, uuid):
     return rest.done("GET", f"/resource_providers/{uuid}")["parent_provider_uuid"]
 
 
-def test_s137_a_new_root_provider_is_not_read_again(rest, client):
-    """The agent creates the host's provider, and writes its inventory and traits without a read in between."""
+def test_s137_a_new_root_provider_is_filled_without_a_read(rest, client):
+    """The agent creates the host's provider and fills it with inventory and traits, without a read in between."""
     tree = DesiredTree(providers=(wanted(new_uuid(), None, VCPU),))
     uuid = tree.root.uuid
     writer = TreeWriter(client)
@@ -183,10 +183,7 @@ def test_a_host_provider_with_a_parent_becomes_a_root(rest, client):
 
 
 def test_the_agent_creates_a_sharing_provider(rest, client):
-    """The agent creates a provider that shares DISK_GB.
-
-    Placement then offers its disk together with the host's VCPU.
-    """
+    """The agent creates a sharing provider. Placement then offers the provider's DISK_GB with the host's VCPU."""
     root, disk, aggregate, other = rest.make_provider(), new_uuid(), new_uuid(), new_uuid()
     rest.set_aggregates(root, other)
     sharing = wanted(
@@ -217,11 +214,8 @@ def test_a_provider_is_not_created_before_a_search_for_it(rest, client):
     ]
 
 
-def test_a_child_provider_is_not_taken_from_another_tree(rest, client):
-    """The agent's child provider already exists in another tree.
-
-    The agent reports that and writes its other providers.
-    """
+def test_a_child_provider_in_an_unread_tree_is_not_moved(rest, client):
+    """If a child provider is in an unread tree, the agent reports an error and does not move the provider."""
     root, child, grandchild = rest.make_provider(), new_uuid(), new_uuid()
     elsewhere = rest.make_provider()
     rest.make_provider(uuid=child, name=f"host-{child}", parent=elsewhere)
@@ -245,7 +239,7 @@ def test_a_child_with_the_uuid_of_a_root_provider_is_refused(rest, client):
 
 
 def test_a_child_provider_is_moved_into_the_tree_of_the_host(rest, client):
-    """The agent finds its child provider below another root in Placement, and moves it below the host's provider."""
+    """The agent reads its child provider in the tree of another root, and moves it into the tree of the host."""
     root, child = rest.make_provider(), rest.make_provider(parent=rest.make_provider())
     brought_about(client, DesiredTree(providers=(wanted(root), wanted(child, root, DISK))))
     assert (parent_of(rest, child), rest.inventories(child)["DISK_GB"]["total"]) == (root, 100)
@@ -357,10 +351,10 @@ def test_a_refused_provider_move_does_not_block_other_writes(rest, client):
     assert applied.done == writes[1:]
 
 
-def test_a_child_provider_stays_if_its_new_parent_is_missing(rest, client):
-    """Placement refuses to create the new parent.
+def test_a_child_keeps_its_old_parent_if_the_new_one_is_missing(rest, client):
+    """Placement refuses to create the new parent, so the child provider keeps its old parent.
 
-    The child provider keeps its old parent, and the agent writes its inventory.
+    The agent still writes the child's inventory.
     """
     root, new = rest.make_provider(), new_uuid()
     rest.make_provider(name=f"host-{new}")

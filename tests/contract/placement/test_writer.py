@@ -169,8 +169,8 @@ def test_s147_traits_unknown_to_placement_are_left_out(rest, writer):
     ]
 
 
-def test_writing_a_deleted_and_an_unknown_trait_is_a_conflict(rest, writer):
-    """The agent writes a custom trait that was deleted and a trait unknown to Placement, and raises a conflict."""
+def test_a_write_of_two_missing_traits_raises_a_conflict(rest, writer):
+    """The agent writes two traits missing in Placement: a deleted custom trait and an unknown standard trait."""
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)
@@ -359,8 +359,8 @@ def test_a_provider_with_a_taken_name_is_refused_as_duplicate(rest, writer):
     assert (refusals(applied), applied.done) == ([(write, DuplicateName)], ())
 
 
-def test_a_provider_deleted_since_the_read_raises_a_conflict(rest, writer):
-    """The agent writes the inventory of a provider that another client has deleted in Placement."""
+def test_a_write_to_a_deleted_provider_raises_a_conflict(rest, writer):
+    """If another client has deleted a provider, the agent's write to the provider raises GenerationConflict."""
     uuid = rest.make_provider()
     rest.delete_provider(uuid)
     with pytest.raises(GenerationConflict, match="deleted"):

@@ -78,7 +78,7 @@ def test_conductor_and_sql_return_equal_data(filled, source):
 
 @pytest.mark.parametrize("number", [1, 2, 4, 99], ids=["ours", "of another host", "deleted", "nobody's"])
 def test_conductor_and_sql_return_equal_data_for_any_node_uuid(filled, source, number):
-    """nova-conductor and the database agree on an own node, another host's node, a deleted and a missing one."""
+    """nova-conductor and the database return equal data for any node uuid, even of a deleted or unknown node."""
     state = read(source, node_uuid=uuid(100 + number))
 
     assert same(state, by_sql(filled, node_uuid=uuid(100 + number)))
@@ -214,8 +214,8 @@ def test_one_conductor_call_looks_up_at_most_500_consumers(filled, client, sourc
     assert calls(1001) - calls(1) == 3 * 2
 
 
-def test_conductor_finds_a_deleted_instance_elsewhere(filled, source):
-    """nova-conductor also returns a deleted instance that was not on the agent's own host."""
+def test_conductor_returns_a_deleted_instance_of_another_host(filled, source):
+    """nova-conductor returns a deleted instance of another host if the agent asks for the instance's uuid."""
     elsewhere = instance(60, host="cmp2", node="cmp2.example.org", hidden=True, deleted=True, deleted_at=T0)
     with filled.engine.begin() as connection:
         cell.add_instance(connection, elsewhere)

@@ -193,8 +193,8 @@ def test_fields_that_nova_cannot_save_cause_no_call(empty, writer):
     apply(writer, SaveComputeNode(record=replace(RECORD, id=999, cpu_ratio=None), changed=("uuid", "cpu_ratio")))
 
 
-def test_s60_a_created_compute_node_undeletes_its_old_row(empty, client, writer):
-    """The agent creates a compute node with the uuid of a deleted row, and nova-conductor restores that row."""
+def test_s60_nova_conductor_restores_a_deleted_compute_node(empty, client, writer):
+    """If the agent creates a compute node with the uuid of a deleted row, nova-conductor restores this row."""
     apply(writer, CreateComputeNode(record=RECORD))
     [first] = records(client)
     apply(writer, DeleteComputeNode(record=first))

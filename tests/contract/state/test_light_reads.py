@@ -191,8 +191,8 @@ def test_a_quick_conductor_read_makes_four_calls(filled, client, conductor):
 
 
 @pytest.mark.parametrize(("age_s", "asks"), [(5, False), (40, True), (-30, True)], ids=["recent", "old", "ahead"])
-def test_the_agent_may_also_read_heartbeats_of_conductors(filled, client, conductor, age_s, asks):
-    """A quick read also reads nova-conductor's heartbeats if nova-compute's heartbeat is old or in the future."""
+def test_an_old_heartbeat_causes_a_read_of_conductor_heartbeats(filled, client, conductor, age_s, asks):
+    """If nova-compute's heartbeat is old or in the future, a quick read also reads nova-conductor's heartbeats."""
     last = full(conductor)
     with filled.engine.begin() as connection:
         report_of_compute(connection, age_s)

@@ -164,8 +164,8 @@ def test_broken_json_affects_only_its_own_instance(filled, source, column, text)
     assert state.instances[1:] == world().expected.instances[1:]
 
 
-def test_an_instance_without_an_extra_row_is_unreadable(filled, source):
-    """Nova's table instance_extra has no row for the instance, so the agent does not know its flavor."""
+def test_a_missing_instance_extra_row_makes_the_flavor_unknown(filled, source):
+    """If an instance has no row in nova's table instance_extra, the agent does not know the flavor."""
     with filled.begin() as connection:
         cell.remove_rows(connection, "instance_extra", {"instance_uuid": uuid(1)})
     state = read(source)

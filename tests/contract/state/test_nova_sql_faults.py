@@ -121,8 +121,8 @@ def test_a_database_restart_between_two_reads_causes_no_error(server, source):
     assert replace(read(source), now=None, pulse_at=None) == replace(good, now=None, pulse_at=None)
 
 
-def test_a_first_read_of_a_frozen_database_fails_in_time(server, source_of):
-    """Nova's database is frozen at the agent's first read, so the read fails in time.
+def test_a_first_read_of_a_frozen_database_ends_with_an_error(server, source_of):
+    """If nova's database is frozen, the agent's first read ends with an error after a time limit.
 
     A read after the freeze succeeds.
     """
@@ -145,8 +145,8 @@ def test_a_second_read_of_a_frozen_database_fails_in_time(server, source):
     assert read(source).service == world().expected.service
 
 
-def test_a_read_fails_in_time_if_the_database_freezes(server, source):
-    """Nova's database freezes during the agent's read, so the read fails in time. A read after the freeze succeeds."""
+def test_a_read_fails_by_its_deadline_if_the_database_freezes(server, source):
+    """If nova's database freezes during a read, the read fails by its deadline. A later read succeeds."""
     read(source)
     try:
         with on_statement(source, "FROM migrations", server.pause):

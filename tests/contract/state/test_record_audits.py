@@ -191,8 +191,8 @@ def test_s60_an_audit_restores_a_deleted_compute_node(world):
     assert world.row()["deleted"] == 0
 
 
-def test_an_audit_corrects_the_node_after_conductor_is_back(world):
-    """A compute node row stays wrong while nova-conductor is down. The audit after its restart corrects the row."""
+def test_an_audit_corrects_a_row_after_a_conductor_outage(world):
+    """After an outage of nova-conductor, the next audit corrects a wrong compute node row."""
     world.once()
     world.change(world.root, memory_mb=1, service_id=None)
     world.cloud.conductor.stop()
@@ -298,8 +298,8 @@ def test_an_orphaned_provider_is_deleted_after_a_crash(world):
     assert world.once()["outcome"] == "clean"
 
 
-def test_an_empty_provider_of_another_host_is_kept(world):
-    """An old compute node row in nova now belongs to another host. The agent keeps the row's empty provider."""
+def test_an_empty_provider_with_another_hosts_uuid_is_kept(world):
+    """The agent keeps an empty provider if its uuid is the uuid of another host's compute node."""
     old = world.node(20, f"old-{world.agent.name}")
     world.add(old)
     world.orphan_provider(old, {"VCPU": 2})

@@ -135,8 +135,8 @@ def test_findings_about_an_unreadable_folder_are_unknown():
     assert found.missing(dataclasses.replace(leftover, subject="/srv/nova2/a")) == ()
 
 
-def test_a_finding_is_unknown_if_its_allocations_are_unread():
-    """A finding is about a consumer's allocations on several providers; these allocations were not read."""
+def test_a_finding_is_unknown_if_allocations_were_not_read():
+    """A finding about a consumer on several providers is unknown if the consumer's allocations were not read."""
     several = finding_of("consumer-on-several-providers")
     world = fully_read(PLANTED["consumer-on-several-providers"][0]().world)
     unread = dataclasses.replace(world.placement.value, consumers=())
@@ -172,7 +172,7 @@ def test_write_refused_is_unknown_if_no_write_was_possible(role, publish, attemp
 
 
 def test_a_usage_finding_is_unknown_if_usages_were_not_read():
-    """A finding `usage-unlisted` can end only if the agent has read the usages that Placement reports."""
+    """A finding `usage-unlisted` is unknown if the agent did not read the usages from Placement."""
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)

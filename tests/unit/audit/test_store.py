@@ -68,8 +68,8 @@ def test_an_audit_saves_the_size_of_a_grown_file_system(tmp_path):
     assert record.mark.size_bytes == 400 << 30
 
 
-def test_an_audit_writes_the_deleted_storage_file_again(tmp_path):
-    """The agent has a file that describes the guests' disk storage; an audit writes the deleted file again."""
+def test_an_audit_restores_the_deleted_file_store_json(tmp_path):
+    """If the file store.json was deleted, an audit restores the file from the agent's memory."""
     task = task_on(tmp_path)
     memory = with_store(task, AuditMemory(store=OLD))
     world = store(snapshot(libvirt=host(guest())), on_disk(300), before=memory.store, present=(DISK,))

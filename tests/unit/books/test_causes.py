@@ -102,8 +102,8 @@ def test_an_unknown_guest_may_explain_over_capacity(policy, used, is_symptom):
     assert over.caused_by == ((guest.finding.id,) if is_symptom else ())
 
 
-def test_an_unknown_guest_explains_its_unallocated_use():
-    """The agent shows findings `unmanaged-use-unplaced` as symptoms of the finding about a guest unknown to nova."""
+def test_unallocated_use_is_a_symptom_of_an_unknown_guest():
+    """The finding `unmanaged-use-unplaced` is a symptom of the finding `guest-unknown`."""
     root = facts.root(facts.inventory("VCPU", 4, allocation_ratio=1.0))
     world = facts.snapshot(
         libvirt=facts.host(facts.domain("stranger", vcpus=6)),
@@ -140,22 +140,22 @@ def test_the_first_finding_of_a_chain_lists_all_symptoms():
     assert [one.caused_by for one in alone] == [(), (conflict.id,)]
 
 
-def test_a_name_conflict_explains_only_writes_of_that_name():
-    """A finding provider-name-conflict does not explain a refused write to a provider with another name."""
+def test_a_name_conflict_does_not_explain_every_refused_write():
+    """A conflict about the provider name cmp1 does not explain a refused write to the provider cmp1_gpu."""
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="child", facts=(("provider_name", "cmp1_gpu"),))
     assert all(not one.caused_by for one in with_causes((seen(conflict), seen(refused))))
 
 
-def test_a_rival_writer_explains_an_unexpected_trait():
-    """Another program writes to a provider; this explains the provider's finding `trait-unexpected`."""
+def test_rival_writer_is_the_cause_of_trait_unexpected():
+    """On one provider, the finding `rival-writer` is the cause of the finding `trait-unexpected`."""
     rival, trait = plain("rival-writer", provider_uuid="p"), plain("trait-unexpected", provider_uuid="p", subject="T")
     found = with_causes((seen(trait), seen(rival)))
     assert [one.caused_by for one in found] == [(rival.id,), ()]
 
 
-def test_an_unchecked_finding_still_explains_its_symptoms():
-    """A finding that cannot be checked now still lists its symptoms, the findings that it caused."""
+def test_an_unchecked_finding_still_counts_as_a_cause():
+    """A finding that cannot be checked now still counts as the cause of other findings."""
     root = seen(plain("allocation-leaked", consumer_uuid="c"), state=FindingState.UNKNOWN)
     several = seen(plain("consumer-on-several-providers", consumer_uuid="c"))
     assert [one.caused_by for one in with_causes((root, several))] == [(), (root.finding.id,)]

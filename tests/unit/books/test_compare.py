@@ -154,7 +154,7 @@ TABLE["without a cloud libvirt is the promise"] = (
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
 def test_nova_libvirt_and_placement_amounts_are_compared(world, expected):
-    """For example, an allocation is missing if nova and libvirt have the instance and Placement does not."""
+    """The agent compares the amounts and decides, for example, whether an allocation is missing or stale."""
     assert only(world) is expected
 
 
@@ -186,8 +186,8 @@ def test_an_unrequested_vgpu_allocation_is_unknown():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT, PLACEMENT])
-def test_no_allocation_is_called_wrong_without_all_sources(lost):
-    """While nova, libvirt or Placement cannot be read, the agent calls no allocation leaked or different."""
+def test_an_allocation_is_called_wrong_only_with_all_sources(lost):
+    """The agent calls an allocation wrong only if nova, libvirt and Placement were all read."""
     world = snapshot(
         nova=state(instance(), instance("leaked", deleted=True)),
         libvirt=host(domain()),

@@ -93,8 +93,8 @@ def test_each_host_field_is_marked_as_relevant_or_not():
 
 
 @pytest.mark.parametrize("source", [PLACEMENT, STATE, LIBVIRT, LVM])
-def test_a_lost_source_renews_the_cached_comparison(source):
-    """The agent compares nova, the host and Placement again if one of them could not be read."""
+def test_a_comparison_is_not_reused_if_a_source_is_lost(source):
+    """If a source such as Placement cannot be read now, the agent does not reuse the last audit's comparison."""
     world = snapshot(**WORLD)
     lost = without(world, source)
     again = kept(lost, kept(world))

@@ -103,8 +103,8 @@ def test_a_finding_needs_the_configured_number_of_audits(at, expected):
     assert confirmed(after(([PLAIN], True), ([PLAIN], True), at=at)) == expected
 
 
-def test_a_new_allocation_finding_needs_a_fresh_read():
-    """A new finding from cached allocations is not reported yet; the agent first reads the allocations again."""
+def test_cached_allocations_alone_cause_no_new_finding():
+    """Before the agent reports a new finding from cached allocations, it reads the allocations again."""
     told = look(History(), RECORDED, PLAIN, fresh=False)
     assert [seen.finding.code for seen in told.findings] == ["volume-foreign"]
     assert [sighting.code for sighting in told.history.sightings] == ["volume-foreign"]
@@ -117,8 +117,8 @@ def test_allocations_are_not_read_again_without_need(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_the_consumer_of_an_unconfirmed_finding_is_read_again():
-    """The agent lists a finding's consumer for another read only until the finding is confirmed."""
+def test_allocations_are_read_again_until_a_finding_is_confirmed():
+    """The agent reads a consumer's allocations again until the finding about the consumer is confirmed."""
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()

@@ -286,8 +286,8 @@ def refusal_of(seen: SeenFinding) -> str | None:
 
 @settings(**({"max_examples": LIVES, "deadline": None} if LIVES else {"deadline": None}))
 @given(st.lists(audits, min_size=1, max_size=12))
-def test_a_finding_stays_until_an_audit_can_check_it(days):
-    """Random crashes, reboots and lost sources do not make the agent forget a finding."""
+def test_a_finding_ends_only_in_an_audit_that_can_check_it(days):
+    """Crashes, reboots and lost sources come at random; a finding ends only in an audit that can check it."""
     life = Life()
     for day in days:
         life.run(day)

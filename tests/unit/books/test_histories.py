@@ -58,16 +58,16 @@ def test_a_finding_another_process_missed_has_audit_count_0():
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_an_older_audit_does_not_change_a_findings_count():
-    """An older audit of another process did not see the finding; the finding's count stays the same."""
+def test_an_older_audit_does_not_reset_the_number_of_sightings():
+    """A finding's number of sightings stays if another process's older audit did not see the finding."""
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_finding_only_one_process_saw_has_audit_count_0():
-    """Only one of two processes saw a confirmed finding; its audit count becomes 0, and it stays confirmed."""
+def test_a_finding_that_one_history_lacks_has_audit_count_0():
+    """If one of two merged histories lacks a finding, the finding's audit count becomes 0."""
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
@@ -89,8 +89,8 @@ def test_a_merge_ignores_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_a_merge_takes_the_newer_audit_count():
-    """Two processes saw a finding; the merged history has the newer audit count and the newer stands_since."""
+def test_a_merge_takes_the_audit_count_of_the_later_sighting():
+    """Two processes saw a finding one after the other; the merged history has the count of the later sighting."""
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):

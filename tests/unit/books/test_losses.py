@@ -47,15 +47,15 @@ def test_a_successful_read_ends_a_libvirt_outage():
     assert losses == (Loss(LIBVIRT, "at 120", 120, 1, is_error=False),)
 
 
-def test_refused_credentials_are_an_error_at_once():
-    """Placement refuses the agent's credentials: the finding about it starts as an error, not as a warning."""
+def test_refused_credentials_are_reported_as_an_error_at_once():
+    """If Placement refuses the agent's credentials, the agent reports an error at once, not a warning first."""
     denied, failed = (Failed(PLACEMENT, denied=True),), (Failed(PLACEMENT, denied=False),)
     _, told = life((0, denied), (60, failed), (120, ()), (180, failed))
     assert told == [[True], [True], [], [False]]
 
 
-def test_an_outage_stays_an_error_after_a_reboot():
-    """Libvirt cannot be read before and after a reboot of the host; the outage stays an error."""
+def test_a_libvirt_outage_stays_an_error_after_a_reboot():
+    """The agent reports an outage of libvirt as an error before and after a reboot of the host."""
     moments = tuple((second, LIBVIRT_FAILED) for second in (1000, 1100, 1300, 5))
     losses, told = life(*moments, boots="aaab")
     assert told[2:] == [[True], [True]]

@@ -135,7 +135,7 @@ def test_the_planned_provider_is_listed_without_placement():
 
 
 def test_the_trait_table_shows_which_traits_the_agent_manages():
-    """COMPUTE_STATUS_DISABLED belongs to the agent, for example, and a custom trait of the cloud to the operator."""
+    """The trait table shows COMPUTE_NODE as managed by the agent and CUSTOM_X as managed by the operator."""
     traits = frozenset({"COMPUTE_NODE", "CUSTOM_X", "COMPUTE_STATUS_DISABLED"})
     world = snapshot(placement=view(provider=root(traits=traits)), nova=state(service=service()))
     rows = trait_rows(world.placement.value, decided(world).tree)

@@ -71,8 +71,8 @@ def test_an_instance_row_shows_the_unfinished_operation(nova, reason):
     assert reasons(nova) == {(Verdict.SETTLING, reason)}
 
 
-def test_the_field_settling_is_empty_for_a_correct_instance():
-    """A row's field `settling` is empty if the instance's amounts agree and nova made no recent change to it."""
+def test_a_correct_instance_shows_no_unfinished_operation():
+    """The ledger row of an instance with a correct allocation shows no unfinished operation of nova."""
     long_ago = NOW - datetime.timedelta(hours=1)
     assert reasons(state(instance(updated_at=long_ago), now=NOW)) == {(Verdict.AGREED, "")}
 

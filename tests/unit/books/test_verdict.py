@@ -269,8 +269,8 @@ def test_no_leak_on_shared_storage_if_a_source_is_unread(lost):
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 
 
-def test_a_resize_may_leave_a_stale_disk_on_shared_storage():
-    """A resize is confirmed, yet its migration still has disk allocated; the agent calls the allocation stale."""
+def test_a_resize_may_leave_a_stale_allocation_on_shared_storage():
+    """If a confirmed resize still has an allocation on shared storage, the agent calls the allocation stale."""
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
     assert verdict_of(world) is Verdict.ALLOCATION_STALE_MOVE

@@ -38,8 +38,8 @@ def test_a_second_allocation_of_a_failed_migration_is_stale():
     assert verdicts(world) == {uuid("i1"): Verdict.AGREED, MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}
 
 
-def test_a_failed_move_leaves_a_stale_allocation():
-    """The instance is on another host, so the allocation of its failed migration on this host is stale."""
+def test_the_allocation_of_a_failed_migration_is_stale():
+    """The allocation of a failed migration is stale if the instance of the migration is on another host."""
     away = instance(host="cmp2", node="cmp2.example.org")
     world = snapshot(nova=state(away, migrations=(MOVE,)), placement=view(OF_THE_MOVE))
     assert verdicts(world) == {MOVE.uuid: Verdict.ALLOCATION_STALE_MOVE}

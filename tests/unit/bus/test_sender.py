@@ -121,8 +121,8 @@ def test_many_state_requests_do_not_flood_the_broker():
     assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
-def test_an_early_request_is_answered_at_most_twice():
-    """A watcher asks for the host state before the first audit; the agent sends the state at most twice."""
+def test_an_early_request_causes_at_most_one_extra_message():
+    """A request before the first audit causes at most one message in addition to the audit's own message."""
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()

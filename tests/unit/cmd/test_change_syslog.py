@@ -103,8 +103,8 @@ def test_the_syslog_line_of_a_large_change_is_limited():
     assert size_bytes(line) <= LINE_BYTES
 
 
-def test_syslog_says_no_allocation_for_an_empty_consumer():
-    """The syslog line says "no allocation" if a consumer has none before or after the change."""
+def test_a_syslog_line_shows_a_consumer_without_allocation():
+    """The syslog line of a change shows a consumer without allocation as "no allocation"."""
     assert state_text(consumer()) == "no allocation"
     assert json.loads(state_text({"name": "b"})) == {"name": "b"}
 

@@ -79,8 +79,8 @@ def document(host: Host, *arguments: str) -> Any:
     return host.run(*arguments, "-f", "json").document
 
 
-def test_with_last_json_output_equals_the_saved_audit(host):
-    """A command with `--last -f json` prints the data of the last audit that the daemon saved, and makes no audit."""
+def test_the_option_last_prints_the_saved_audit_as_json(host):
+    """A command with `--last -f json` prints the last audit that the daemon saved, and makes no new audit."""
     report = host.reported()
     assert document(host, "audit") == audit_document(report)
     assert document(host, "ledger") == ledger_rows(report)
@@ -94,8 +94,8 @@ def test_with_last_json_output_equals_the_saved_audit(host):
     assert document(host, "explain", LEAKED)["started_at"] == report.started_at
 
 
-def test_with_last_a_report_with_unread_data_causes_exit_2(host):
-    """The daemon's last audit lacks a data source; `stocktake ledger --last` says so and exits with 2."""
+def test_ledger_exits_2_if_the_daemon_could_not_read_data(host):
+    """`stocktake ledger --last` exits with 2 if the daemon could not read some data in its last audit."""
     host.reported()
     done = host.run("ledger")
     assert done.code == 2
@@ -103,8 +103,8 @@ def test_with_last_a_report_with_unread_data_causes_exit_2(host):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_with_last_a_report_that_is_too_old_causes_exit_2(host, name):
-    """The daemon's last report is older than three intervals; the command asks whether the agent is running."""
+def test_a_command_with_last_exits_2_if_the_report_is_too_old(host, name):
+    """A command with --last exits with 2 if the daemon's report is older than three audit intervals."""
     host.reported(whole(REPORT), age_s=200.0)
     done = host.run(*COMMANDS[name])
     assert done.code == 2
@@ -126,8 +126,8 @@ def test_with_last_a_failed_audit_causes_exit_75(host):
     assert host.run("ledger").code == 75
 
 
-def test_with_last_a_damaged_row_is_left_out(host):
-    """One row of the daemon's report is damaged; the command prints the other rows and exits with 2."""
+def test_a_damaged_row_of_the_saved_report_is_left_out(host):
+    """With `--last`, a command leaves out a damaged row of the saved report and exits with 2."""
     host.reported(whole(REPORT))
     path = host.folder / "report.json"
     written = json.loads(path.read_text())

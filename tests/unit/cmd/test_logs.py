@@ -118,8 +118,8 @@ def test_a_text_log_line_has_at_most_1000_bytes(tmp_path):
     assert line.endswith(f" consumer_uuid={UUID}")
 
 
-def test_a_crash_is_logged_with_its_traceback(tmp_path):
-    """The first line about a crash also has the error in a field, and the traceback follows."""
+def test_a_crash_is_logged_with_error_and_traceback(tmp_path):
+    """The agent logs a crash with the error in the first line and the traceback below."""
     setup_logging(configured(tmp_path))
     try:
         _ = 1 / 0
@@ -180,8 +180,8 @@ def test_an_audit_id_can_be_given_for_a_single_log_line(tmp_path):
     assert second.endswith("[-] audit done audit=ffff")
 
 
-def test_only_the_audits_own_thread_logs_its_audit_id(tmp_path):
-    """A line of another thread has no audit id. A line that is logged after the audit has none either."""
+def test_log_lines_outside_the_audit_have_no_audit_id(tmp_path):
+    """A log line has no audit id if another thread logs the line or if the audit has ended."""
     setup_logging(configured(tmp_path))
     with audit_context("0b5f"):
         other = threading.Thread(target=LOG.info, args=("from a reader",))
@@ -239,7 +239,7 @@ def test_control_characters_in_an_exception_are_escaped(tmp_path, root_logger):
 
 
 def test_the_log_file_and_stderr_get_the_same_line(tmp_path, root_logger):
-    """With a log file and `use_stderr = true`, each line goes to the two places, and no field appears twice in it."""
+    """With `use_stderr = true`, the log file and stderr get the same line, with each field only once."""
     setup_logging(configured(tmp_path, "use_stderr = true\n"))
     second = io.StringIO()
     (stream,) = (h for h in root_logger.handlers if type(h) is stdlib.StreamHandler)
@@ -281,7 +281,7 @@ def test_debug_mode_logs_no_debug_messages_of_libraries(tmp_path):
     ],
 )
 def test_libraries_log_only_critical_messages_by_default(tmp_path, name, text, levels):
-    """With `debug = true` the log also has warnings and errors of libraries."""
+    """Libraries log only critical messages, unless the option debug or default_log_levels allows more."""
     setup_logging(configured(tmp_path, text.replace("NAME", name)))
     for level in ("WARNING", "ERROR", "CRITICAL"):
         stdlib.getLogger(name).log(getattr(stdlib, level), "says")

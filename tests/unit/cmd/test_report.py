@@ -55,7 +55,7 @@ def test_report_html_dash_prints_the_page(host):
 
 
 def test_a_new_report_page_replaces_the_old_page(host):
-    """`stocktake report --html FILE` leaves no temporary file, and only the file's owner may read the new page."""
+    """`stocktake report --html FILE` replaces the old page with one of mode 0600 and leaves no temporary file."""
     host.reported(CALM)
     (host.folder / "page.html").write_text("old")
     (host.folder / "page.html").chmod(0o644)

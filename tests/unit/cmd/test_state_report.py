@@ -119,8 +119,8 @@ def test_the_sigusr2_report_goes_to_the_configured_folder(tmp_path, capfd, caplo
     assert [r.file for r in caplog.records if r.msg == events.STATE_DUMP] == [str(path)]
 
 
-def test_the_sigusr2_report_goes_to_stderr_without_its_folder(tmp_path, capfd, caplog):
-    """The folder in [oslo_reports] log_dir does not exist; the agent prints its report on stderr instead."""
+def test_the_report_goes_to_stderr_if_log_dir_does_not_exist(tmp_path, capfd, caplog):
+    """On SIGUSR2, the agent prints the report to stderr if the folder [oslo_reports] log_dir does not exist."""
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path, f"[oslo_reports]\nlog_dir = {tmp_path}/absent\n"), "1")
     assert "Live findings" in capfd.readouterr().err

@@ -59,7 +59,7 @@ def test_the_storage_list_fails_for_an_owner_without_storage() -> None:
 
 
 def test_the_storage_list_exits_2_if_storage_was_not_read() -> None:
-    """`stocktake ledger --storage` finds nothing of the given owner, and some storage could not be read."""
+    """`stocktake ledger --storage` exits with 2 if it finds nothing of the owner and some storage was not read."""
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")
     assert raised.value.failure.code == 2

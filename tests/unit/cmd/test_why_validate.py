@@ -27,7 +27,8 @@ def test_no_uuid_is_suggested_if_three_characters_are_wrong():
     assert mistyped(A, []) is None
 
 
-def test_no_known_uuid_is_suggested_for_an_unrelated_uuid():
+def test_no_uuid_is_suggested_if_no_known_uuid_is_similar():
+    """The agent suggests a known UUID only if it is similar to the UUID that the operator typed."""
     known = [str(uuid.UUID(int=random.Random(seed).getrandbits(128))) for seed in range(200)]
     assert [mistyped(A, known), mistyped(known[0], known[1:])] == [None, None]
 

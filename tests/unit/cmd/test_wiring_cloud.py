@@ -88,8 +88,8 @@ class _Counting(Loaded):
         return Loaded.value(self, group, option)
 
 
-def test_notes_about_the_agents_files_depend_only_on_the_role(tmp_path):
-    """For an audit's notes about the agent's own files, the agent reads only the option [agent] role."""
+def test_only_the_option_role_is_read_for_notes_about_files(tmp_path):
+    """The agent reads only the option [agent] role for an audit's notes about problems with the agent's files."""
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
     with wire(counting) as wired:

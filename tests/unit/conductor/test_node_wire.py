@@ -96,8 +96,8 @@ def test_compute_node_fields_have_distinct_names(record):
 
 
 @given(records())
-def test_a_deleted_compute_node_is_sent_with_three_fields(record):
-    """To delete a compute node, the agent sends only its id, uuid and host to nova-conductor."""
+def test_a_request_to_delete_a_compute_node_has_three_fields(record):
+    """The agent's request to delete a compute node has only the node's id, uuid and host."""
     primitive = known_node(record)
 
     assert primitive["nova_object.data"] == {"id": record.id, "uuid": record.uuid, "host": record.host}

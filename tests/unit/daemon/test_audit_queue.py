@@ -118,7 +118,7 @@ def test_steady_requests_cannot_postpone_an_audit_for_ever(queue, clock):
     assert taken[9] == ("domain: started",)
 
 
-def test_an_operator_request_also_serves_queued_requests(queue):
+def test_an_audit_for_an_operator_also_serves_queued_requests(queue):
     """An operator's request starts an audit at once, and this audit also serves all queued requests."""
     queue.request("domain: started")
     queue.request_now("signal")
@@ -259,7 +259,7 @@ def test_rpc_requests_soon_after_an_rpc_audit_share_one_audit(queue, clock):
 
 
 def test_an_audit_for_an_event_also_serves_an_rpc_request(queue, clock):
-    """An audit for a libvirt event also serves an RPC request that is waiting for its own audit."""
+    """An audit for a libvirt event also serves an RPC request that is waiting in the queue."""
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")

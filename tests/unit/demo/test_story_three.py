@@ -69,8 +69,8 @@ def test_story_3_of_the_demo_quotes_stocktake_why():
 @pytest.mark.parametrize(
     "changes", [{"constraint": Constraint.CAPACITY}, {"available": 192}, {"wanted": 65}], ids=["other", "room", "asked"]
 )
-def test_story_3_is_not_shown_for_an_unexpected_answer(changes):
-    """Story 3 of the demo is marked as not shown if `stocktake why` gives another reason or other numbers."""
+def test_a_wrong_answer_marks_story_3_as_not_shown(changes):
+    """The demo marks story 3 as not shown if `stocktake why` answers with a wrong reason or number."""
     assert not told(**changes).shown
 
 

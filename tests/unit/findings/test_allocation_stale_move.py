@@ -99,8 +99,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_an_allocation_without_a_finished_move_is_not_stale(world):
-    """If the instance may still be here, is deleted or could not be read, its allocation is not stale."""
+def test_an_allocation_is_stale_only_after_a_finished_move(world):
+    """For example, an allocation is not stale while its instance is still moving to another host."""
     assert findings(world, CODE) == ()
 
 

@@ -30,8 +30,8 @@ def test_a_deletion_time_is_shown_in_utc():
     assert by_deletion(instance(deleted_at=AT.replace(tzinfo=zone))).at == "2026-11-20T06:00:00Z"
 
 
-def test_a_stale_allocation_began_at_the_latest_evacuation():
-    """If an instance was evacuated twice, its stale allocation began at the latest evacuation."""
+def test_the_fault_began_at_the_last_of_two_evacuations():
+    """The finding about a stale allocation says that the fault began at the last of two evacuations."""
     moves = tuple(
         migration(number, kind="evacuation", status="done", uuid=f"m{number}", updated_at=AT.replace(day=number))
         for number in (3, 2)
@@ -46,8 +46,8 @@ def test_the_start_time_of_a_fault_may_be_unknown():
     assert began("allocation-stale-move", instance(**AWAY)) == (None, "")
 
 
-def test_the_digest_does_not_depend_on_the_start_of_the_fault():
-    """A finding has the same digest of its evidence, whether or not the agent knows when the fault began."""
+def test_a_findings_digest_ignores_when_the_fault_began():
+    """A finding's digest stays the same if the agent learns when the fault began."""
     worlds = [snapshot(nova=state(instance(**AWAY)), placement=RECORDED)]
     ended = (migration(status="completed", updated_at=AT),)
     worlds.append(snapshot(nova=state(instance(**AWAY), migrations=ended), placement=RECORDED))

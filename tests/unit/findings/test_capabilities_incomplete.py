@@ -52,7 +52,8 @@ PARTS = {
 }
 
 
-def test_every_part_of_the_libvirt_capabilities_has_a_test():
+def test_the_table_contains_every_part_of_the_capabilities():
+    """The table PARTS in this test file contains every part of libvirt's capabilities."""
     assert {part for part, _, _ in PARTS.values()} == set(Part)
 
 

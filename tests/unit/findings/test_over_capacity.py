@@ -59,8 +59,8 @@ CROWD = {
 WORLD = snapshot(**CROWD)
 
 
-def test_the_finding_shows_the_formula_and_leaked_allocations():
-    """If more VCPU is used than the host has, the finding shows the capacity formula and leaked allocations."""
+def test_over_capacity_shows_the_formula_and_leaked_allocations():
+    """The finding over-capacity shows the formula of the capacity and the leaked allocations."""
     (found,) = findings(WORLD, CODE, ONE_TO_ONE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
@@ -90,8 +90,8 @@ def test_the_finding_shows_the_formula_and_leaked_allocations():
     assert "first remove the leaked allocations" in found.remedy
 
 
-def test_without_leaked_allocations_a_host_is_over_committed():
-    """If too much DISK_GB is allocated and no allocation is leaked, the finding says "over-committed"."""
+def test_the_finding_calls_a_host_without_leaks_over_committed():
+    """If no allocation is leaked, the finding over-capacity says that the host is over-committed."""
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"
@@ -100,8 +100,8 @@ def test_without_leaked_allocations_a_host_is_over_committed():
     assert dict(found.facts)["leaked_consumers"] == 0
 
 
-def test_the_leaked_amount_is_unknown_without_nova():
-    """If nova was not read, the finding about an overfull host says that the leaked amount is not known."""
+def test_leaked_allocations_are_not_known_without_nova():
+    """If nova was not read, the finding about an overfull host says that leaked allocations are not known."""
     crowd = without(WORLD, STATE)
     (found,) = [f for f in findings(crowd, CODE, ONE_TO_ONE) if f.resource_class == "VCPU" and not f.subject]
     assert "it does not know how much of this use is leaked" in found.actual

@@ -29,8 +29,8 @@ def test_s139_a_provider_name_conflict_stops_every_write():
     assert plan.held_back == (HeldBack(provider_uuid=ROOT_UUID, what="everything", why=why),)
 
 
-def test_a_free_provider_name_is_not_reported():
-    """If no provider in Placement has this node's name, the agent reports no conflict and writes to Placement."""
+def test_an_unused_provider_name_causes_no_conflict():
+    """If no provider in Placement uses this node's name, the agent reports no conflict and writes to Placement."""
     free = snapshot(placement=view(providers=()))
     assert findings(free, CODE) == ()
     assert decided(free).plan.writes != ()

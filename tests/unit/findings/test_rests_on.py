@@ -44,8 +44,8 @@ def test_each_finding_rule_needs_the_listed_sources():
     assert {rule.code: rule.rests_on for rule in BUILTIN} == expected
 
 
-def test_only_pinned_cpu_findings_need_fewer_sources():
-    """A finding needs all data sources of its rule, unless it is about pinned CPUs."""
+def test_pinned_cpu_findings_do_not_need_placement_data():
+    """Each finding needs all data sources of its rule, but a finding about pinned CPUs does not need Placement."""
     rules = {rule.code: rule.rests_on for rule in BUILTIN}
     found = [f for code in PLANTED for make in PLANTED[code] for f in make().decision(Role.OWNER).findings]
     pinned = {f.id for f in found if f.code == "over-capacity" and f.subject.startswith("cell ")}

@@ -78,8 +78,8 @@ def test_an_option_decides_about_unknown_volumes(policy, told, reserved):
     assert reserves(decided(WORLD, chosen))["DISK_GB"] == reserved
 
 
-def test_a_volume_that_is_only_reported_is_not_reserved():
-    """With [lvm] foreign_volumes = report, the finding about an unknown volume does not mention a reservation."""
+def test_a_finding_mentions_no_reserve_if_nothing_is_reserved():
+    """With [lvm] foreign_volumes = report, the agent reserves nothing, so the finding mentions no reserve."""
     (found,) = findings(WORLD, CODE, lvm_settings(foreign_volumes=UnmanagedPolicy.REPORT))
     assert found.actual == "volume vg0/by-hand takes 2.5 GiB (2684354560 bytes, counted in DISK_GB)"
     assert "reserve" not in found.remedy
@@ -90,8 +90,8 @@ def test_a_volume_that_is_only_reported_is_not_reserved():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_a_volume_outside_disk_gb_is_not_reserved(chosen):
-    """The agent reports an unknown LVM volume that DISK_GB does not count, and reserves nothing for this volume."""
+def test_a_volume_that_disk_gb_does_not_count_is_not_reserved(chosen):
+    """If DISK_GB does not count an unknown LVM volume, the agent reports the volume and reserves nothing."""
     groups = StorageFacts(
         groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)
     )

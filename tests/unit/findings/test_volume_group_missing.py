@@ -72,5 +72,5 @@ QUIET = {
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
 def test_a_volume_group_without_a_problem_is_not_reported(world, chosen):
-    """The agent reports no LVM volume group that is present or not configured."""
+    """If an LVM volume group is present or is not configured, the agent reports no problem."""
     assert findings(world, CODE, chosen) == ()

@@ -69,7 +69,7 @@ def test_fail_on_checks_the_last_message_of_each_host(document, age_s, words):
     assert held <= set(FAIL_ON)
 
 
-def test_fail_on_never_means_a_host_that_never_sent_a_message():
+def test_watch_fails_if_an_expected_host_never_sent_a_message():
     """With `--fail-on never`, `stocktake watch` fails if an expected host has never sent a message."""
     assert holding(view(cell(expected=expected("compute-9"))).rows) == {"never"}
 

@@ -92,7 +92,7 @@ def test_the_first_suggested_command_fits_the_host_condition(document, age_s, fi
     assert commands(row(document, age_s, expected=expected("compute-1")))[0] == first
 
 
-def test_the_details_suggest_explaining_the_worst_finding():
+def test_watch_suggests_explaining_the_worst_finding():
     """`stocktake watch` suggests `stocktake explain` with the code of the host's worst finding."""
     assert commands(row(broken()))[-1] == "stocktake explain allocation-leaked"
 

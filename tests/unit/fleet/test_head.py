@@ -32,8 +32,8 @@ def test_the_title_shows_the_number_of_cells():
     assert "  2 cells  " in title(view(cell(name="a"), cell(name="b")))
 
 
-def test_the_host_numbers_add_up_to_all_hosts():
-    """The summary of `stocktake watch` counts every host once, under a condition such as clean, silent or crashed."""
+def test_the_summary_counts_each_host_once():
+    """The summary of `stocktake watch` counts each host once, for example as clean, silent or crashed."""
     found = view(
         cell(
             *(seen(clean(f"clean-{number}")) for number in range(5)),

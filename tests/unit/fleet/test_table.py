@@ -74,8 +74,8 @@ def test_an_expected_disabled_host_is_marked_as_disabled():
     assert cells_of(row, AT, 80).what == "(disabled) expected host, no message since 02:58"
 
 
-def test_a_silent_host_shows_its_last_message():
-    """The row of a silent host shows the time of its last message and the worst finding in it, if there is one."""
+def test_the_row_of_a_silent_host_shows_the_last_message():
+    """The row of a silent host shows the time and the worst finding of the host's last message."""
     assert what(clean(), 367) == "last message 03:05, due every 60 s"
     assert what(broken(), 367).endswith("; before: allocation-leaked: billing: deleted, and 8 VCPU are counted")
 

@@ -32,8 +32,8 @@ def test_an_expected_host_is_awaited_for_three_intervals(began_s, interval_s, co
     assert conditions(view(young))["b"] is condition
 
 
-def test_an_unseen_host_is_marked_never_after_the_wait():
-    """`stocktake watch` marks an expected host as "never" if its wait ends without a message of the host."""
+def test_a_host_without_messages_is_marked_as_never_seen():
+    """After a wait, `stocktake watch` marks an expected host without messages as never seen."""
     young = cell(expected=expected("b"), began_at=NOW)
     assert conditions(view(young, waited=True)) == {"b": Condition.NEVER}
 

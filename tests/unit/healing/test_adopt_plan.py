@@ -113,8 +113,8 @@ def test_adopt_skips_an_already_renamed_child_provider():
     assert names == [(uuid("es"), "cmp_1_amd_sev_es"), (ROOT_UUID, "cmp_1")]
 
 
-def test_adopt_only_mentions_a_row_that_it_cannot_write():
-    """`stocktake adopt` cannot write this host's row in nova's table compute_nodes, so it only mentions the row."""
+def test_adopt_prints_a_note_about_a_row_it_cannot_write():
+    """If `stocktake adopt` cannot write the host's row in nova's compute_nodes, it prints a note about the row."""
     row = node(5, hypervisor_hostname="old-name")
     plan = adoption(renamed(state=state(nodes=(row,))), settings())
     assert [type(step) for step in plan.steps] == [NameStep]

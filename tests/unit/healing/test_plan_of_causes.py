@@ -79,10 +79,10 @@ def test_the_plan_digest_ignores_symptoms(scene):
     assert planned(alone).digest == planned(scene).digest
 
 
-def test_the_daemon_repairs_a_symptom_if_only_it_is_enabled(scene):
-    """A symptom is a finding that follows from another one.
+def test_the_daemon_can_repair_a_symptom_without_its_cause(scene):
+    """The daemon repairs a symptom without its cause if only the symptom's repair is enabled.
 
-    The daemon may repair it alone if only its repair is enabled.
+    A symptom is a finding that follows from another finding.
     """
     plan = heal_plan(scene, asked_for(scene.findings, frozenset({COUNTED}), frozenset()))
     assert [action.code for action in plan.actions] == [COUNTED]

@@ -215,7 +215,7 @@ def test_an_outage_is_dropped_if_the_last_report_shows_its_end(tmp_path, status,
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
 def test_the_uptime_of_nova_compute_comes_from_the_last_report(tmp_path, alive_since):
-    """The agent reads the time since which nova-compute is up from the last report, not from findings.json."""
+    """The agent takes nova-compute's uptime (nova_alive_since) from the last report, not from findings.json."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)

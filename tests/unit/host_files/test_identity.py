@@ -239,8 +239,8 @@ def test_a_host_never_takes_the_uuid_of_another_compute_node(nodes, service, hos
 
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_characters="\r"), max_size=60))
-def test_random_text_in_a_compute_id_file_causes_no_crash(tmp_path_factory, text):
-    """For random text in the file compute_id, the agent reads a valid uuid or raises a configuration error."""
+def test_random_text_in_a_compute_id_file_is_read_or_rejected(tmp_path_factory, text):
+    """The agent reads a compute_id file with a valid uuid, and rejects other random text with a ConfigError."""
     folder = tmp_path_factory.mktemp("law")
     (folder / "compute_id").write_text(text, encoding="utf-8")
     try:

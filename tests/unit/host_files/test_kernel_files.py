@@ -16,7 +16,7 @@ UNKNOWN = (("kvm_amd/sev", None), ("kvm_amd/sev_es", None), ("kvm_amd/sev_snp", 
 
 
 def test_the_parameters_of_a_loaded_kernel_module_are_read(tmp_path):
-    """The agent reads sev and sev_es of the kernel module kvm_amd. A missing file gives an unknown value."""
+    """The agent reads parameters of the kernel module kvm_amd, such as sev. A parameter without a file is unknown."""
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")
@@ -44,8 +44,8 @@ def no_descriptor():
     return asked
 
 
-def test_a_parameter_is_unreadable_without_a_free_descriptor(tmp_path, no_descriptor):
-    """If no file descriptor is free, a kernel module's parameter shows the error EMFILE instead of a value."""
+def test_reading_a_kernel_parameter_needs_a_free_descriptor(tmp_path, no_descriptor):
+    """If no file descriptor is free, the agent gets the error EMFILE instead of the kernel parameter's value."""
     folder = tmp_path / "module" / "kvm_amd" / "parameters"
     folder.mkdir(parents=True)
     (folder / "sev").write_text("Y\n")

@@ -57,8 +57,8 @@ def test_a_cached_function_rejects_keyword_arguments(wrapper):
         total(number=1)
 
 
-def test_an_interrupted_cached_call_returns_its_own_result():
-    """If another thread calls a cached function during the first call, the first call still returns its own result."""
+def test_a_parallel_call_does_not_change_a_cached_result():
+    """A call of a cached function returns the right result even if another thread calls the function meanwhile."""
 
     @for_equal_arguments
     def length(word: object) -> int:

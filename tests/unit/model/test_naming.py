@@ -20,8 +20,8 @@ def test_an_instance_folder_is_recognised_by_its_name(suffix):
     "name",
     [f"{U}_foo", f"{U}_", f"{U}_resize_del", f"x{U}", U.upper(), f"{U}\n", U[:-1], U.replace("-", ""), "", "_base"],
 )
-def test_a_folder_with_another_name_belongs_to_no_instance(name):
-    """A folder name with an invalid uuid, or with an unknown suffix such as _foo, belongs to no instance."""
+def test_a_folder_with_an_invalid_name_belongs_to_no_instance(name):
+    """A folder belongs to no instance if its name has an invalid uuid or an unknown suffix such as _foo."""
     assert instance_folder(name) is None
 
 

@@ -17,7 +17,7 @@ from agent.monitoring.address import Address, parsed
     ],
 )
 def test_a_monitoring_address_is_parsed(uri, address, is_local):
-    """A unix:// or tcp:// address of a monitoring server is parsed, and can be written as the same text again."""
+    """The agent parses unix:// and tcp:// addresses of monitoring servers."""
     assert (parsed(uri), parsed(uri).uri, parsed(uri).is_local) == (address, uri, is_local)
 
 

@@ -244,7 +244,7 @@ def test_mdev_providers_need_a_readable_libvirt():
 
 
 def test_a_child_provider_without_the_node_name_is_kept():
-    """The agent deletes no child provider with a name that does not begin with the compute node's name."""
+    """The agent keeps a child provider if its name does not begin with the compute node's name."""
     other = dataclasses.replace(child(GPU_06), name=f"other_{GPU_06}", uuid=uuid("other"))
     tree = tree_of(snapshot(libvirt=CARDS, placement=standing(other)), CAPPED)
     assert tree.obsolete == ()

@@ -281,8 +281,8 @@ def test_the_tdx_provider_is_kept_if_tdx_support_is_unknown(libvirt, lost, why):
 
 
 @pytest.mark.parametrize("chosen", [passing_through(0), passing_through(mode="host-model"), passing_through(mode=None)])
-def test_tdx_disabled_in_nova_conf_needs_no_capabilities(chosen):
-    """If nova.conf disables Intel TDX, the agent decides on TDX without libvirt's capabilities."""
+def test_the_tdx_provider_is_removed_if_nova_conf_disables_tdx(chosen):
+    """If nova.conf disables Intel TDX, the agent removes the TDX provider even without libvirt's capabilities."""
     old = child("intel_tdx", inventory(CONTEXT, 31, max_unit=1))
     tree = tree_of(snapshot(libvirt=host(tdx_capacity=31), placement=standing(old)), chosen)
     assert (tree.frozen_families, tree.obsolete) == ((), (old.uuid,))

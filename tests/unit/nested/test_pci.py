@@ -177,8 +177,8 @@ def test_s127_a_one_time_use_device_is_reserved_once_allocated(before, allocatio
     assert len(writes(decision, GPU)) == (before != reserved)
 
 
-def test_s127_a_used_up_device_stays_reserved_in_a_new_class():
-    """A device with one_time_use is used up. Its provider stays reserved if its class changes."""
+def test_s127_a_device_stays_reserved_if_its_class_changes():
+    """A used-up one_time_use device stays reserved in Placement if its resource class changes."""
     there = child(GPU, inventory("CUSTOM_OLD", 1, reserved=1), traits=ONCE_TRAITS)
     decision = decided(world(device(GPU), placement=tree(there)), ONCE)
     assert provider(decision, GPU).inventories == (inventory(T4, 1, reserved=1),)
@@ -341,8 +341,8 @@ def test_live_migratable_needs_a_new_libvirt_and_qemu(versions, offered):
 
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
-def test_live_migratable_devices_wait_for_qemus_version(there):
-    """While QEMU's version is unknown, providers of PCI devices with live_migratable = yes stay unchanged."""
+def test_live_migratable_devices_need_a_known_qemu_version(there):
+    """While QEMU's version is unknown, the agent changes no provider of a device with live_migratable = yes."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)
     assert pci_providers(decision) == {PF: {VF_CLASS: 4}}, "the rest goes out"

@@ -111,8 +111,8 @@ def test_s87_reserved_huge_pages_leave_the_cell_memory_unchanged():
     assert {c.memory_mib for c in found} == {1024}
 
 
-def test_a_numa_cell_has_a_socket_if_its_online_cpus_share_one():
-    """A NUMA cell with online CPUs on two sockets has no socket number. CPUs that are offline are ignored."""
+def test_a_numa_cell_on_two_sockets_has_no_socket_number():
+    """A NUMA cell with online CPUs on two sockets has no socket number. Offline CPUs do not count."""
     assert [c.socket for c in cells()] == [0, 0, 1, 1]
     torn = dataclasses.replace(
         FOUR_CELLS, cpus=tuple(Cpu(id=n, online=n != 1, socket=None if n == 1 else n) for n in range(8))

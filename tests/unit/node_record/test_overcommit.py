@@ -92,7 +92,7 @@ def test_a_file_with_an_extended_volume_name_is_a_local_disk():
 
 
 @pytest.mark.parametrize(("form", "asked"), [("ploop", "ploop"), ("vmdk", "raw"), (None, "raw"), ("raw", "raw")])
-def test_a_disk_file_of_another_format_is_measured_as_raw(form, asked):
+def test_disk_files_except_qcow2_and_ploop_are_measured_as_raw(form, asked):
     """A guest's disk file is measured as raw if its format in libvirt is neither qcow2 nor ploop."""
     assert guest_files(host(guest("a", disk("/a", form=form)))) == {GuestFile(path="/a", format=asked)}
 

@@ -124,6 +124,6 @@ def test_free_pci_pools_are_unknown_if_devices_are_unread():
     assert free_pools(host(), CHOSEN, None) is None
 
 
-def test_free_pci_pools_ignore_a_row_of_an_absent_device():
-    """A row in nova's table pci_devices does not change the pools of free devices if the host lacks its device."""
+def test_a_row_of_an_absent_pci_device_changes_no_free_pool():
+    """If a device is absent from the host, its row in pci_devices changes no pool of free devices."""
     assert left(host(devices=DEVICES), "0000:99:00.0") == EVERYTHING

@@ -76,7 +76,8 @@ def test_the_compute_node_record_contains_the_used_amounts():
     assert dict(made.stats)["num_instances"] == "2"
 
 
-def test_s60_a_soft_deleted_node_record_is_created_again():
+def test_s60_the_agent_recreates_a_soft_deleted_node_record():
+    """The agent recreates the host's compute node record if the record is soft-deleted."""
     gone = node(7, deleted=True)
     (write,) = decision(snapshot(nova=conductor(nodes=(gone,)), libvirt=about())).plan.records
     assert isinstance(write, CreateComputeNode)
@@ -94,8 +95,8 @@ def test_s61_nothing_is_written_if_another_host_has_the_uuid():
     assert found.actual == f"compute node row 1 has uuid {ROOT_UUID} and belongs to host cmp2"
 
 
-def test_s62_a_node_record_with_another_uuid_stays_unchanged():
-    """If the host's record and its provider differ in UUID, the agent keeps the record and reports identity-changed."""
+def test_s62_a_compute_node_with_another_uuid_stays_unchanged():
+    """If nova's compute node has another UUID than the host's provider, the agent does not change the node."""
     other = node(7, uuid=uuid("other"))
     world = snapshot(nova=conductor(nodes=(other,)), libvirt=about(), placement=view(provider=root()))
     plan = decision(world).plan
@@ -247,8 +248,8 @@ def test_a_device_claimed_by_an_instance_here_is_not_free(owner, free):
     assert sum(pool["nova_object.data"]["count"] for pool in pools) == free
 
 
-def test_pci_pools_stay_while_a_device_row_is_unreadable():
-    """While a row of nova's table pci_devices is unreadable, the agent leaves the record's PCI pools as they are."""
+def test_pci_pools_stay_unchanged_if_a_device_row_is_unreadable():
+    """If a row of nova's table pci_devices is unreadable, the compute node's PCI pools stay unchanged."""
     changed, record = saved(pci_world(unreadable=("pci_devices id 7",)), pci_settings({"vendor_id": "10de"}))
     assert "pci_pools" not in changed
     assert record.pci_pools == stored().pci_pools

@@ -235,8 +235,8 @@ def test_s17_stats_contain_the_number_of_instances_by_state():
     assert found.current_workload == 1
 
 
-def test_s18_stats_keep_only_failed_builds_of_the_old_values():
-    """Of the stats that nova has stored, the agent keeps failed_builds and computes all other values anew."""
+def test_s18_only_failed_builds_is_kept_from_the_stored_stats():
+    """Of nova's stored stats, the agent keeps only failed_builds and computes all other values anew."""
     before = (("failed_builds", "3"), ("num_instances", "7"), ("num_vm_rescued", "7"), ("uptime", "old"))
     assert dict(figures(state(), stored=before).stats) == {"failed_builds": "3", "uptime": None}
     assert dict(figures(state()).stats)["failed_builds"] == "0"
@@ -437,8 +437,8 @@ def test_s39_a_migration_without_an_instance_adds_no_usage():
     assert used(state(migrations=(migration(**INCOMING),))) == (0, 0, 0)
 
 
-def test_s40_an_incoming_resize_of_a_deleted_instance_counts():
-    """A resize to this host that is in progress counts as used even if nova has deleted the instance."""
+def test_s40_an_instance_deleted_during_a_resize_counts_as_used():
+    """If nova has deleted an instance during its resize to this host, the new flavor still counts as used here."""
     there = resizing(deleted=True, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 

@@ -35,7 +35,7 @@ def test_the_error_repeats_the_message_of_a_gateway():
 
 @pytest.mark.parametrize("page", ["", "<html>413</html>", '{"errors": [{"detail": "too large"}]}'])
 def test_the_error_for_a_413_shows_the_size_of_the_request(page):
-    """A server refuses a request of 70000 bytes with 413. The agent's error shows these 70000 bytes."""
+    """If a server refuses a request of 70000 bytes with 413, the agent's error contains the number 70000."""
     error = refusal(reply(413, page, sent_bytes=70000))
     assert type(error) is PlacementRejected
     assert "must accept requests of 70000 bytes" in str(error)
@@ -83,7 +83,7 @@ def test_a_redirect_is_followed_only_to_the_same_host(location, goes_to):
 
 @pytest.mark.parametrize("status", [200, 300, 303, 304, 305, 404])
 def test_only_301_302_307_and_308_redirects_are_followed(status):
-    """A response 200, 300, 303, 304, 305 or 404 has a Location header. The agent does not follow it."""
+    """The agent ignores the Location header of any other response, such as 200, 303 or 404."""
     assert onward(status, HERE, "/x") is None
 
 

@@ -204,7 +204,7 @@ def test_a_consumer_is_read_with_all_its_allocations():
 
 
 def test_an_empty_answer_means_no_allocations():
-    """Placement's answer about a consumer lists no allocations. The agent reads a consumer without allocations."""
+    """An empty answer of Placement about a consumer means that the consumer has no allocations."""
     assert wire.parse_consumer({"allocations": {}}, UUID_A) == ConsumerRecord(
         consumer_uuid=UUID_A, generation=None, project_id=None, user_id=None, allocations=()
     )

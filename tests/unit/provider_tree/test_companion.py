@@ -244,8 +244,8 @@ def test_the_ledger_shows_why_the_agent_made_an_allocation():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_the_agent_adopts_no_allocation_of_another_consumer():
-    """Another consumer has an allocation of the same size. The agent still writes its own, for an unknown volume."""
+def test_an_unrelated_allocation_does_not_count_for_a_volume():
+    """The agent allocates DISK_GB for an unknown volume even if an unrelated consumer has as much DISK_GB."""
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]

@@ -163,8 +163,8 @@ UNMANAGED = {
 
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), UNMANAGED.values(), ids=UNMANAGED.keys())
-def test_guests_and_volumes_unknown_to_nova_raise_reserved(world, chosen, expected):
-    """The reserved amounts also contain what guests and volumes unknown to nova use."""
+def test_reserved_includes_guests_and_volumes_unknown_to_nova(world, chosen, expected):
+    """In an inventory, `reserved` includes what guests and volumes unknown to nova use."""
     assert reserves(decided(world, chosen)) == expected
 
 
@@ -202,8 +202,8 @@ def test_reserved_is_not_lowered_if_a_source_is_unread(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_the_kept_part_of_reserved_is_listed_separately():
-    """nova's database is unread, so the agent keeps 3 reserved VCPU instead of 1. It lists the other 2 separately."""
+def test_reserved_amounts_kept_from_placement_are_listed():
+    """If nova's database is unread, the agent lists 1 reserved VCPU from nova.conf and 2 kept from Placement."""
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))

@@ -97,8 +97,8 @@ def test_the_total_of_an_allocated_class_may_be_reduced():
     assert diff(tree(wanted(smaller)), observed).writes == (put(smaller),)
 
 
-def test_pcpu_allocated_only_on_a_child_leaves_the_root():
-    """If PCPU is allocated only on a child provider, the agent may remove PCPU from the root provider."""
+def test_root_pcpu_is_removed_if_only_a_child_has_allocations():
+    """The agent removes PCPU from the root provider if only a child provider has allocations of PCPU."""
     elsewhere = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(uuid("i1"), PCPU=1))
     observed = dataclasses.replace(held(inventory("PCPU", 2), VCPU), allocations=elsewhere)
     assert diff(tree(wanted(VCPU)), observed).writes == (put(VCPU),)
@@ -204,7 +204,8 @@ def test_a_provider_is_deleted_only_with_all_its_children(child_goes):
     )
 
 
-def test_a_child_provider_of_another_writer_stays_unchanged():
+def test_a_child_provider_made_by_nova_stays_unchanged():
+    """The agent writes nothing to a child provider that nova made below the host's root provider."""
     observed = view(providers=(root(VCPU), root(uuid=uuid("nova's"), name="x", parent_uuid=ROOT_UUID)))
     assert diff(tree(wanted(VCPU)), observed).writes == ()
 

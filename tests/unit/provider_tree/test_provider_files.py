@@ -121,8 +121,8 @@ def test_s136_an_entry_is_reported_until_its_provider_exists(who):
     assert custom(tree(world(OURS, there), waiting).providers[-1]) == {"CUSTOM_A": 1}
 
 
-def test_no_missing_provider_is_reported_without_placement():
-    """The agent reports no missing provider of an entry in provider.yaml if Placement could not be read."""
+def test_an_unmatched_entry_is_not_reported_without_placement():
+    """If Placement is unread, the agent does not report an entry in provider.yaml that matches no provider."""
     waiting = entry(inventory("CUSTOM_A", 1), name="nobody")
     unread = snapshot(lost=("placement",))
     assert findings(unread, "provider-config-unmatched", settings(provider_entries=(waiting,))) == ()
@@ -174,8 +174,8 @@ def test_a_class_and_trait_stay_while_provider_yaml_has_them():
     )
 
 
-def test_the_root_provider_keeps_its_values_during_a_conflict():
-    """Two entries in provider.yaml for the root provider conflict. The agent keeps the values that it added earlier."""
+def test_conflicting_entries_leave_the_root_provider_unchanged():
+    """Two entries in provider.yaml for the root provider conflict, so the agent leaves the provider unchanged."""
     both = entry(inventory("CUSTOM_B", 1), uuid=ROOT_UUID), entry(traits={"CUSTOM_U"}, name=NODE)
     assert after(A, T, entries=both).plan.writes == ()
 
@@ -223,8 +223,8 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_class_that_the_agent_sets_is_not_noted_as_added():
-    """The agent sets a GPU's class itself. It does not note the class as added by provider.yaml."""
+def test_a_class_set_by_the_agent_is_not_remembered_as_added():
+    """If the agent itself sets a GPU's class, the agent does not remember the class as added by provider.yaml."""
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)
@@ -243,7 +243,7 @@ def test_a_class_that_the_agent_sets_is_not_noted_as_added():
     ids=["nothing named", "its own class", "another class", "two entries"],
 )
 def test_provider_yaml_applies_only_to_gpus_that_libvirt_lists(facts, entries):
-    """If libvirt does not list a GPU, or cannot list devices, the agent leaves the GPU's provider unchanged."""
+    """If libvirt does not list a GPU, the agent does not apply provider.yaml to the GPU's provider."""
     there = dataclasses.replace(GPU, traits=GPU.traits | {"CUSTOM_T"})
     found = on_gpu(facts, *entries, there=there, was=(GPU_CLASS, GPU_TRAIT))
     assert of_gpu(found) == []

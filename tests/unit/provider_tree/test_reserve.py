@@ -84,8 +84,8 @@ def test_reserved_includes_guests_and_volumes_unknown_to_nova(before, claims, ex
     assert after == dataclasses.replace(before, reserved=expected)
 
 
-def test_unknown_volumes_above_the_disk_total_are_reported():
-    """Volumes unknown to nova and the operator's reserve exceed the total of DISK_GB. The agent reports the excess."""
+def test_the_excess_of_reserved_over_the_total_is_reported():
+    """The parts of `reserved` add up to 23 GiB, but the total of DISK_GB is 20. The agent reports an excess of 3."""
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 

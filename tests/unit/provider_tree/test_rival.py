@@ -186,8 +186,8 @@ def test_another_writer_is_reported_after_its_change_is_gone():
     assert rival.why.endswith("the change is gone now")
 
 
-def test_a_write_of_the_agent_keeps_the_count_of_changes():
-    """The agent counts changes by another writer. When the agent itself writes, the count stays."""
+def test_a_write_of_the_agent_does_not_reset_the_change_count():
+    """The agent counts changes by other writers. A write of the agent does not reset this count."""
     assert remembered(written(strikes=1), wanted(MEMORY)) == written(MEMORY, strikes=1)
     assert remembered(None, wanted(MEMORY)) == written(MEMORY)
 

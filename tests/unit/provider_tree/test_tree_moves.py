@@ -42,8 +42,7 @@ def test_no_provider_is_moved_without_microversion_1_37():
     assert "microversion 1.37" in held.why
 
 
-def test_a_child_provider_of_another_writer_is_not_moved():
-    """The agent moves only its own child providers in Placement."""
+def test_the_agent_moves_only_child_providers_that_it_made():
     theirs = root(uuid=uuid("theirs"), name="theirs", parent_uuid=OTHER.uuid)
     assert moves(decision_with(OTHER, theirs, child(GPU_06))) == []
 

@@ -218,8 +218,8 @@ def test_the_audit_text_shows_which_data_are_simulated():
     assert at > max(number for number, text in enumerate(said) if text.startswith(" docs: "))
 
 
-def test_a_finding_that_ended_for_several_reasons_is_gone():
-    """If a finding ended for several reasons, the audit's text prints "gone: no longer found" and no single reason."""
+def test_the_audit_text_shows_no_reason_if_there_are_several():
+    """If a finding ended for several reasons, the audit's text shows "gone: no longer found" and no reason."""
     (each,) = audit_document(SCREEN)["gone"]
     said = shown(gone_lines({"gone": [each | {"reason": "several", "words": "no longer found; before: 4 MiB"}]}))
     assert said[-1].endswith("]: gone: no longer found; before: 4 MiB")
@@ -369,7 +369,7 @@ def test_a_dry_run_says_how_to_publish_its_changes(changes, named):
     assert (" hand: stocktake audit --publish" in said) == named
 
 
-def test_an_unavailable_source_is_printed_first():
+def test_the_finding_source_unavailable_is_printed_first():
     """The finding source-unavailable is printed before other findings of the same severity."""
     lost = finding_document(MANY_LEAKS.findings[0]) | {"code": "source-unavailable", "id": "f0000000-0"}
     said = shown(finding_blocks([*many_leaks(2), lost], {}, NOW))
@@ -395,7 +395,8 @@ def test_the_details_of_a_finding_show_the_deletion_time():
     assert since.endswith("; the instance was deleted at 2026-11-20T08:00:00Z")
 
 
-def test_the_plan_heading_says_that_all_writes_were_done():
+def test_the_plan_heading_says_if_all_writes_were_done():
+    """If the agent has done all writes of a plan, the plan's heading ends with "all written:"."""
     plan = DOCUMENT["plan"]
     done = shown(plan_lines(plan, len(plan["writes"])))
     assert done[1] == f"plan {plan['digest'][:12]}, all written:"

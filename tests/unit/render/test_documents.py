@@ -125,8 +125,8 @@ def test_json_shows_negative_and_unknown_free_capacity():
     assert disk["reserved"] == 8
 
 
-def test_json_total_is_null_if_the_agent_has_no_inventory():
-    """The JSON's `total` is the agent's own value, so it is null for an inventory that only Placement has."""
+def test_json_total_is_null_for_an_inventory_only_in_placement():
+    """In JSON, `total` is the agent's own value, and is null for an inventory that only Placement has."""
     row = InventoryRow(provider="p", provider_uuid=PROVIDER, wanted=None, recorded=VCPU, used=0)
     (shown,) = inventory_rows((row,))
     assert (shown["resource_class"], shown["total"], shown["recorded_total"]) == ("VCPU", None, 48)

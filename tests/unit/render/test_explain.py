@@ -238,8 +238,8 @@ def test_explain_sorts_findings_by_severity_and_code():
     assert [line.strip(" .") for line in said if line.strip(" .") in sentences] == list(sentences)
 
 
-def test_explain_lists_an_evacuated_instance_with_zero():
-    """`stocktake explain` lists an evacuated instance with amount 0, even if it has no allocation on this host."""
+def test_explain_shows_amount_0_for_an_evacuated_instance():
+    """`stocktake explain` shows amount 0 for an instance that was evacuated to another host."""
     clean = dataclasses.replace(STORY_1, ledger=STORY_1.ledger[:4])
     said = text_of(explain_class(clean, "VCPU"))
     assert f"  0  instance {MOVED} (8 VCPU): evacuation to cmp2 is done" in said
@@ -471,8 +471,8 @@ def test_explain_describes_a_leaked_vgpu_allocation():
 
 
 @pytest.mark.parametrize("where", [PROVIDER, "uuid-card"])
-def test_explain_says_that_no_rule_exists_for_a_class(where):
-    """For a custom resource class, `stocktake explain` says that the agent has no rule and does not count its use."""
+def test_explain_says_that_the_agent_has_no_rule_for_a_class(where):
+    """`stocktake explain` says that the agent has no rule for a custom resource class such as CUSTOM_LICENCE."""
     licence = dataclasses.replace(CARD, resource_class="CUSTOM_LICENCE")
     wanted = licence if where == PROVIDER else None
     there = InventoryRow(provider=NODE, provider_uuid=where, wanted=wanted, recorded=licence, used=1)

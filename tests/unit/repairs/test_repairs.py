@@ -187,8 +187,8 @@ SPECS = [
 
 
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: spec[0])
-def test_s161_heal_skips_a_flavor_with_other_resources(spec):
-    """If a flavor requests VGPU, PCI or accelerator devices, heal does not create the instance's missing allocation."""
+def test_s161_heal_creates_no_allocation_for_a_vgpu_flavor(spec):
+    """Heal creates no allocation if the flavor requests more than CPUs, memory and disk, such as a VGPU."""
     flavor = dataclasses.replace(facts.FLAVOR_B, extra_specs=(spec,))
     resting = facts.instance("i1", flavor=flavor)
     scene = scene_of(world(instances=[resting], libvirt=facts.host(facts.domain("i1"))), record("i1"))
@@ -216,8 +216,8 @@ def test_s161_heal_skips_an_instance_allocated_elsewhere():
     assert "the instance has 2 VCPU allocated now" in declined(missing(), "allocation-missing", held)
 
 
-def test_s162_heal_corrects_the_project_and_user():
-    """If Placement has another project or user than nova, heal writes nova's values and keeps the amounts."""
+def test_s162_heal_corrects_the_project_and_user_of_a_consumer():
+    """If a consumer's project and user differ from nova's, heal corrects the two and keeps the allocations."""
     held = record("i1", here={"VCPU": 1, "MEMORY_MB": 128, "DISK_GB": 1}, there={"CUSTOM_X": 1})
     resting = facts.instance("i1", project_id="theirs", user_id="who")
     scene = scene_of(world(held, instances=[resting], libvirt=facts.host(facts.domain("i1"))), held)

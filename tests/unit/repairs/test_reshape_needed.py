@@ -80,8 +80,8 @@ def test_s106_a_reshape_moves_vgpus_to_their_cards():
     assert f"{NODE}_{GPU_06} (2)" in action.why
 
 
-def test_a_reshape_finds_a_device_by_name_or_uuid():
-    """libvirt may show a mediated device's uuid in its name or in a uuid field. A reshape accepts both forms."""
+def test_heal_reads_an_mdevs_uuid_from_its_name_or_uuid_field():
+    """For a reshape, heal reads a mediated device's uuid from the device's name or from the field `uuid`."""
     plain = gpu_scene()
     host = plain.snapshot.host.value
     longer = tuple(dataclasses.replace(m, name=f"{m.name}_{m.parent[4:]}") for m in host.devices.mdevs)

@@ -240,8 +240,8 @@ def test_raid_copies_of_a_thin_pool_are_not_free_space() -> None:
     }
 
 
-def test_a_thin_snapshot_counts_with_its_origin() -> None:
-    """In a thin pool, the size of a snapshot counts for the volume from which the snapshot was made."""
+def test_the_size_of_a_thin_snapshot_is_added_to_its_origin() -> None:
+    """In a thin pool, the agent adds the size of a snapshot to the snapshot's origin, the original volume."""
     disk = f"{HERE}_disk"
     inside = (thin(disk, 20), thin("before-upgrade", 20, origin=disk), thin("again", 5, origin="before-upgrade"))
     rows = said(owners(snapshot(*pool("tpool", 50, *inside)), GUESTS))
@@ -266,8 +266,8 @@ def test_a_vdo_pool_belongs_to_the_instance_of_its_disk() -> None:
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_volumes_unknown_to_nova_count_with_their_thin_pool() -> None:
-    """If nova knows none of the volumes in a thin pool, the volumes count as parts of the pool."""
+def test_a_thin_pool_unknown_to_nova_is_counted_as_a_whole() -> None:
+    """If nova knows no volume in a thin pool, the agent counts the pool as a whole, and not each volume."""
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 
@@ -336,7 +336,7 @@ def test_volume_owners_do_not_depend_on_the_order(pair: tuple[list[Volume], list
 
 
 @given(worlds, guests)
-def test_an_internal_volume_counts_with_a_main_volume(found: list[Volume], who: VolumeOwners) -> None:
-    """The bytes of an internal LVM volume count for a main volume, not for another internal volume."""
+def test_no_volume_counts_as_a_part_of_a_part(found: list[Volume], who: VolumeOwners) -> None:
+    """A snapshot of a snapshot, for example, counts as a part of the original volume."""
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

@@ -301,8 +301,8 @@ def test_the_placement_microversion_is_logged_on_change(log):
     assert told == [True, False, False, False, True, False]
 
 
-def test_the_log_lists_the_features_of_placement(log):
-    """The agent logs which features Placement's newest microversion offers and which later features are missing."""
+def test_the_log_lists_features_that_placement_has_or_lacks(log):
+    """The agent logs which optional features Placement's newest microversion has and which it lacks."""
     log.audit(replace(REPORT, microversion=(1, 37)))
     (line,) = [line for line in log.last if line.event == events.PLACEMENT_SPEAKS]
     assert (line.level, line.fields) == (
@@ -344,8 +344,8 @@ def test_nova_versions_are_logged_with_their_release(log, version, release):
 @pytest.mark.parametrize(
     ("compute", "conductors", "lacks"), [(74, (73, 74), 1), (72, (), 1), (74, (74,), 0), (None, (), 0)]
 )
-def test_the_log_lists_a_missing_feature_of_an_old_nova(log, compute, conductors, lacks):
-    """The agent logs one missing feature if a nova service is older than version 74."""
+def test_the_log_says_that_an_old_nova_lacks_two_indexes(log, compute, conductors, lacks):
+    """If a nova service is older than version 74, the agent logs that nova's database lacks two indexes."""
     log.audit(replace(REPORT, nova_versions=versions(compute, *conductors)))
     (line,) = [line for line in log.last if line.event == events.NOVA_SPEAKS]
     assert len(line.fields["lacks"]) == lacks

@@ -40,8 +40,8 @@ def test_an_integer_is_printed_with_all_its_digits(number):
         ("CUSTOM_PCI_10DE_1EB8", "8", "8 CUSTOM_PCI_10DE_1EB8", "8 CUSTOM_PCI_10DE_1EB8"),
     ],
 )
-def test_an_amount_is_printed_in_three_forms(resource_class, beside, unit, full):
-    """An amount of memory is `8 MiB` beside the name of its class, and `8 MiB of MEMORY_MB` where it stands alone."""
+def test_an_amount_is_printed_with_or_without_its_class(resource_class, beside, unit, full):
+    """An amount of memory is printed as `8 MiB` or, with its class, as `8 MiB of MEMORY_MB`."""
     assert beside_its_class(resource_class, 8) == beside
     assert with_unit(resource_class, 8) == unit
     assert with_class(resource_class, 8) == amount_text(resource_class, 8) == full

@@ -13,7 +13,7 @@ def test_the_nearest_known_name_is_found_for_a_misspelt_name(name: str, found: s
     assert nearest(name, KNOWN) == found
 
 
-def test_no_similar_name_is_found_if_all_known_names_differ():
-    """For the unknown name `region`, the agent finds no similar name among names such as `codes` and `enabled`."""
+def test_no_similar_name_is_found_for_a_very_different_name():
+    """The agent finds no similar name for `region` if the known names are, for example, `codes` and `enabled`."""
     assert nearest("region", KNOWN) is None
     assert nearest("codes", ()) is None

@@ -22,8 +22,8 @@ NOW = datetime.datetime(2026, 11, 22, 12, 0, tzinfo=datetime.UTC)
         ("2026-11-22T03:00+02:00", "2026-11-22T03:00:00+02:00"),
     ],
 )
-def test_a_start_time_is_a_point_in_time_or_an_age(text, found):
-    """The operator may give a start time as an age, such as `7d`, or as a date, with or without a time of day."""
+def test_journal_since_accepts_a_time_or_an_age(text, found):
+    """`stocktake journal --since` accepts a time, such as 2026-11-22T03:00, or an age, such as 7d."""
     assert since(text, NOW).isoformat() == found
 
 

@@ -68,8 +68,8 @@ def test_more_than_five_similar_items_become_a_group():
 
 
 @given(st.lists(st.integers(min_value=0, max_value=3)))
-def test_each_item_is_in_exactly_one_group_of_its_kind(items):
-    """Each item of a list gets into exactly one group, and each group contains only items of one kind."""
+def test_grouping_a_list_loses_no_item_and_mixes_no_kinds(items):
+    """The agent groups the similar items of a list. No item is lost, and no group has items of different kinds."""
     found = alike(list(enumerate(items)), lambda one: one[1])
     assert sorted(one for members in found for one in members) == list(enumerate(items))
     assert all(len({kind for _, kind in members}) == 1 for members in found)

@@ -54,8 +54,7 @@ def test_the_time_offset_separates_host_name_and_salt():
 
 
 @given(st.floats(0, 4e9), st.floats(0.1, 1e5), st.floats(0, 1, exclude_max=True))
-def test_a_host_waits_at_most_one_interval(now, period_s, part):
-    """A host waits at most one interval until its next scheduled time."""
+def test_the_next_scheduled_audit_is_at_most_one_interval_away(now, period_s, part):
     assert 0.0 < until_turn(now, period_s, part) <= period_s
 
 

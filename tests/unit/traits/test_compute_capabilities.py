@@ -119,7 +119,7 @@ def test_s108_a_libvirt_downgrade_removes_traits():
     assert written(usual_traits() | {"CUSTOM_X"}, older) == (usual_traits() | {"CUSTOM_X"}) - SPACE
 
 
-def test_s108_an_unsupported_trait_of_an_operator_is_removed():
-    """The agent removes COMPUTE_SAME_HOST_COLD_MIGRATE, which libvirt hosts lack, even if an operator added it."""
+def test_s108_an_unsupported_trait_set_by_hand_is_removed():
+    """An operator set COMPUTE_SAME_HOST_COLD_MIGRATE, which libvirt hosts lack. The agent removes the trait."""
     by_hand = usual_traits() | {"COMPUTE_SAME_HOST_COLD_MIGRATE", "CUSTOM_X"}
     assert written(by_hand, host()) == usual_traits() | {"CUSTOM_X"}

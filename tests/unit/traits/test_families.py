@@ -78,8 +78,8 @@ def test_each_trait_is_decided_by_at_most_one_trait_family(facts, chosen):
 
 
 @given(worlds, choices)
-def test_no_trait_is_both_set_and_removed(facts, chosen):
-    """No trait family both sets and removes the same trait."""
+def test_no_trait_family_both_sets_and_removes_a_trait(facts, chosen):
+    """A trait family is a rule for a few traits. No trait family both sets and removes the same trait."""
     for name, wish in wishes(facts, chosen).items():
         assert not wish.wanted & wish.unwanted, name
         assert all(trait in STANDARD or trait.startswith("CUSTOM_") for trait in wish.wanted | wish.unwanted), name
@@ -104,8 +104,8 @@ def test_the_order_of_capabilities_does_not_change_the_traits(capabilities, chos
 
 
 @given(capability_sets, choices)
-def test_unknown_capabilities_never_reverse_a_trait_decision(capabilities, chosen):
-    """Without libvirt's capabilities, the agent never removes a trait that it would set with these capabilities."""
+def test_no_supported_trait_is_removed_without_capabilities(capabilities, chosen):
+    """Without libvirt's capabilities, the agent removes no trait that the host supports."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
         assert not wish.wanted & nothing[name].unwanted, name

@@ -339,7 +339,7 @@ def test_a_group_needs_a_resource_or_a_required_trait():
     assert refused([HOST, *PF], *forbidding, **wanted) == [Constraint.ONE_PROVIDER]
 
 
-def test_only_the_unnumbered_group_uses_root_aggregates():
+def test_a_child_inherits_aggregates_in_the_unnumbered_group():
     """A child provider inherits the root provider's aggregates only in the unnumbered request group."""
     assert asked([HOST, *PF], group(VF=1, member_of=["agg"])).fits
     assert refused([HOST, *PF], group("1", VF=1, member_of=["agg"])) == [Constraint.MEMBER_OF]
@@ -427,8 +427,11 @@ def test_the_provider_with_the_smallest_shortage_is_shown():
     assert asked([HOST, *least_short], group("1", VF=4)).obstacles[0].provider_uuid == "f1"
 
 
-def test_why_lists_fitting_provider_trees_first():
-    """`stocktake why` lists the provider trees that fit the request first, and then the others by what they lack."""
+def test_why_lists_fitting_trees_before_other_trees():
+    """`stocktake why` lists the provider trees that fit the request before all other provider trees.
+
+    A tree that lacks a requested resource class comes last.
+    """
     world = OfferedProviders(
         providers=(of("a", MEMORY), of("b", CPUS, stock("MEMORY_MB", 8), aggregates=["x"]), of("c", CPUS, MEMORY))
     )

@@ -151,11 +151,8 @@ def test_a_host_without_numa_refuses_a_guest_with_numa_cells():
 
 
 @pytest.mark.parametrize(("page", "asked"), [(3000, "pages of 3000 KiB"), (LARGE, "huge pages")])
-def test_a_host_without_numa_refuses_a_page_size(page, asked):
-    """A request with hw:mem_page_size is refused on a host without NUMA topology.
-
-    The advice is to drop the page size.
-    """
+def test_a_page_size_is_refused_on_a_host_without_numa(page, asked):
+    """On a host without NUMA topology, `stocktake why` refuses hw:mem_page_size and advises to drop it."""
     (found,) = host_obstacles(shape(page=page, MEMORY_MB=1024), ())
     assert found.words == f"the request needs {asked}, and this host reports no NUMA topology"
     assert (found.constraint, found.change) == (Constraint.HUGE_PAGES, "ask for no page size (hw:mem_page_size)")

@@ -156,8 +156,8 @@ def test_numa_cells_and_page_size_of_a_request_are_printed(cells, page, said):
     assert (request["numa_nodes"], request["page_size"]) == (cells, page)
 
 
-def test_why_prints_findings_that_explain_missing_capacity():
-    """`stocktake why` prints findings that block capacity, such as `allocation-leaked 80 GiB`."""
+def test_why_prints_findings_about_lost_capacity():
+    """`stocktake why` prints findings about lost capacity, such as `allocation-leaked 80 GiB`."""
     leak = HoldingFinding(
         code="allocation-leaked", resource_class="DISK_GB", amount=80, findings=2, confirmed=True, healable=True
     )

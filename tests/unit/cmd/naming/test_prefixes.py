@@ -16,7 +16,8 @@ def test_an_id_is_found_by_its_first_8_or_more_characters(typed):
     assert only_match("finding", typed, (ONE, OTHER)) == ONE
 
 
-def test_a_whole_id_is_found_even_if_a_longer_id_begins_with_it():
+def test_an_exact_id_is_found_beside_a_longer_id():
+    """For the typed text abcdef0123, the id abcdef0123 is found, and not the longer id abcdef012345."""
     assert only_match("digest", "abcdef0123", ("abcdef0123", "abcdef012345")) == "abcdef0123"
 
 
@@ -36,7 +37,7 @@ def test_the_beginning_of_an_id_has_a_minimum_length():
         only_match("entry", "3f9", ("3f9c11aa",), LEAST_OF_ENTRY)
 
 
-def test_an_empty_or_unrelated_text_matches_no_id():
+def test_an_empty_or_wrong_id_matches_no_finding():
     assert only_match("finding", "99999999", (ONE, OTHER)) is None
     assert only_match("finding", "zz", (ONE,)) is None
     assert only_match("finding", "", (ONE,)) is None

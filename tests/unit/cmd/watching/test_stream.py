@@ -25,7 +25,7 @@ def test_text_output_shows_messages_and_missing_hosts():
     assert second == "b has sent no message, but is expected"
 
 
-def test_json_output_repeats_messages_unchanged():
+def test_json_output_has_one_line_for_each_message():
     """The JSON output has one line for each message of a host, with all keys of the message."""
     out = io.StringIO()
     printer = JsonLines(out)

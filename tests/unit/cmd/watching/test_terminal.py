@@ -56,8 +56,8 @@ def test_a_closed_terminal_is_reported_as_a_hangup():
     os.close(theirs)
 
 
-def test_an_error_restores_the_terminal_settings(ends):
-    """An error that ends the live screen leaves the terminal with its old settings."""
+def test_the_terminal_settings_are_restored_after_an_error(ends):
+    """If an error ends the live screen, `stocktake watch` restores the terminal settings."""
     _, theirs = ends
     before = termios.tcgetattr(theirs)
     with pytest.raises(ZeroDivisionError), Terminal(theirs):

@@ -127,7 +127,8 @@ def test_the_q_key_quits_and_the_u_key_starts_an_audit(ui, key, action):
     assert pressed(ui, key, FLEET.rows, PAGE)[1] is action
 
 
-def test_the_next_key_removes_the_status_message():
+def test_a_key_press_removes_the_status_message():
+    """When the operator presses a key, `stocktake watch` removes its status message."""
     assert pressed(replace(Ui(), message="the audit begins now"), "down", FLEET.rows, PAGE)[0].message == ""
 
 

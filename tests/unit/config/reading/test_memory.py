@@ -145,8 +145,8 @@ def test_file_backed_memory_without_reserve_causes_no_notice(tmp_path):
 
 
 @pytest.mark.parametrize("ratio", ["1.5", "0.0"])
-def test_file_backed_memory_rejects_another_ram_ratio(tmp_path, ratio):
-    """With file_backed_memory, ram_allocation_ratio must be 1.0; the agent rejects 1.5 and 0.0."""
+def test_file_backed_memory_requires_ram_ratio_one(tmp_path, ratio):
+    """The option file_backed_memory requires ram_allocation_ratio = 1.0, so the agent rejects 1.5 and 0.0."""
     (problem,) = refusals(tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = {ratio}\n")
     assert problem.startswith(f"[DEFAULT] ram_allocation_ratio = {ratio}: must be 1.0 because of ")
 
@@ -160,7 +160,7 @@ def test_file_backed_memory_needs_ram_allocation_ratio(tmp_path):
 
 @pytest.mark.parametrize("reserved", [4096, 4097])
 def test_the_memory_reserve_must_be_below_file_backed_memory(tmp_path, reserved):
-    """With file_backed_memory, an equal or larger reserved_host_memory_mb is rejected."""
+    """If reserved_host_memory_mb is not below file_backed_memory, the agent rejects the configuration."""
     (problem,) = refusals(
         tmp_path, BACKED + f"[DEFAULT]\nram_allocation_ratio = 1.0\nreserved_host_memory_mb = {reserved}\n"
     )

@@ -63,8 +63,11 @@ def test_the_fleet_page_says_how_many_hosts_its_search_omits(monkeypatch):
     assert f"The search leaves out {left_out} hosts: stocktake watch shows all." in table.foot
 
 
-def test_the_table_of_resources_sold_twice_lists_every_host():
-    """Even for 800 hosts, the fleet page lists every host with resources sold twice: in use, but free in Placement."""
+def test_every_host_with_resources_sold_twice_is_listed():
+    """The fleet page lists every host with resources sold twice.
+
+    Resources sold twice are in use, but free in Placement.
+    """
     facts = facts_of(fleet.documents(800))
     table = tables(fleet_page(facts))["sold-twice-hosts"]
     selling = {row.host for row in facts.view.rows if sold_twice_of(row)}

@@ -30,8 +30,8 @@ def sums(found):
     return [book.total for book in found.books]
 
 
-def test_host_and_placement_use_agree_on_a_reserved_volume():
-    """If a volume unknown to nova is reserved in Placement, the host page shows equal use for host and Placement."""
+def test_a_reserved_volume_counts_for_host_and_placement():
+    """On the host page, a reserved volume unknown to nova counts as used for the host and for Placement."""
     found = books(INSTANCE, VOLUME, reserved=120, terms=(("foreign-volume", 120),))
     assert sums(found) == [160, 280, 280]
     assert (found.whole, found.reserve, found.capacity, found.free) == (400, 120, 280, 120)

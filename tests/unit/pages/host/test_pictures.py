@@ -48,7 +48,7 @@ def test_the_capacity_picture_shows_cpu_and_disk_first():
 
 
 def test_a_capacity_bar_shows_wrong_allocations_separately():
-    """In the bar of Placement's 28 recorded VCPU, 16 VCPU of instances and 12 wrong VCPU are separate parts."""
+    """Of 28 VCPU in Placement, a capacity bar shows 16 of instances and 12 of wrong allocations separately."""
     vcpu = class_books(facts())[0]
     parts = {book.name: {part.name: part.amount for part in book.parts if part.amount} for book in vcpu.books}
     assert parts == {

@@ -25,15 +25,15 @@ def test_unanswered_requests_share_one_time_limit(used, left, is_over):
     assert QuestionTime(unanswered).left_s(60.0) == pytest.approx(left, abs=1.0)
 
 
-def test_no_time_is_left_after_the_time_limit():
-    """A command's unanswered requests have used 31 s of 30 s. The time left is 0 s, and not a negative number."""
+def test_the_time_left_is_never_negative():
+    """If unanswered requests took 31 s and the limit is 30 s, the time left is 0 s."""
     unanswered = UnansweredTime(30.0)
     unanswered.used(31.0)
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)
 
 
-def test_an_answered_request_uses_none_of_the_shared_time():
-    """All requests of a command share 30 s for missing answers. An answered request uses none of this time."""
+def test_an_answered_request_does_not_reduce_the_time_left():
+    """A command may wait 30 s in all for missing answers; an answered request does not reduce the time left."""
     unanswered = UnansweredTime(30.0)
     asked = QuestionTime(unanswered)
     with asked.question():
@@ -60,8 +60,8 @@ def test_pauses_do_not_count_against_the_shared_time_limit():
     asked.close()
 
 
-def test_the_timeout_error_shows_the_shared_time_limit():
-    """A command's unanswered requests share 30 s. After this time, the error says "no complete answer within 30 s"."""
+def test_the_timeout_error_shows_the_total_time_limit():
+    """A command waits at most 30 s in total for answers; then the error says "no complete answer within 30 s"."""
     unanswered = UnansweredTime(30.0)
     unanswered.used(30.0)
     asked = QuestionTime(unanswered)

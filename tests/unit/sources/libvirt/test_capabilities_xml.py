@@ -170,8 +170,8 @@ def test_a_host_cpu_error_contains_the_invalid_element(old, new, named):
         ("<domain type='qemu'/>", "<domain/>", "<domain> has no attribute type"),
     ],
 )
-def test_a_guest_error_contains_the_missing_element(old, new, named):
-    """If a guest in libvirt's capabilities XML lacks an element or attribute, the error shows which one."""
+def test_the_error_about_a_guest_shows_the_missing_element(old, new, named):
+    """If a <guest> in libvirt's capabilities XML is incomplete, the error shows the missing part."""
     assert old in TWO_SOCKETS
     with pytest.raises(SourceInconsistent) as raised:
         guests(capabilities_document(TWO_SOCKETS.replace(old, new)))

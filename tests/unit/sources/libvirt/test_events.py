@@ -13,7 +13,7 @@ def test_the_wait_before_a_libvirt_reconnect_is_limited(failures):
 
 
 def test_the_wait_before_a_libvirt_reconnect_grows():
-    """The agent waits about twice as long after each failed connection to libvirt, and never longer than 8 s here."""
+    """After each failed connection to libvirt, the agent waits about twice as long, up to a limit."""
     backoff = Backoff(first_s=1.0, cap_s=8.0)
     for failures, longest in enumerate([1.0, 2.0, 4.0, 8.0, 8.0]):
         waits = [backoff.wait_s(failures) for _ in range(200)]

@@ -46,10 +46,7 @@ def test_a_physical_function_has_its_own_network_interface():
 
 
 def test_a_virtual_function_has_the_mac_of_its_physical_function():
-    """A virtual function gets its physical function's MAC address and serial.
-
-    Any guest may set the function's own MAC.
-    """
+    """A virtual function has the MAC address and serial of its physical function, and no MAC of its own."""
     device = found("pci_0000_81_00_2")
     assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
     assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)

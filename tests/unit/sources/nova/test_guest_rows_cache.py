@@ -9,8 +9,8 @@ from tests.rigs.cell_worlds import T0
 ROWS = CellRows(now=T0, services=({"id": 1},), nodes=({"id": 1},), migrations=({"id": "broken"},))
 
 
-def test_changed_node_and_service_rows_keep_cached_instances():
-    """If only nova's rows of compute nodes and services change, the agent keeps its cached instances."""
+def test_instances_stay_cached_if_node_or_service_rows_change():
+    """The agent keeps instances cached if only nova's rows of compute nodes or services change."""
     last = LastGuests()
     first = last.parsed(ROWS)
     assert first.unreadable

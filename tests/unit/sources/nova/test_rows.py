@@ -451,8 +451,8 @@ def test_a_broken_pci_row_affects_only_its_instance(changes):
         ((("volume", 7), ("local", 0)), "", False),
     ],
 )
-def test_the_boot_disk_shows_a_boot_from_volume(disks, image_ref, volume):
-    """If an instance's boot disk is a volume, the agent reads that the instance boots from a volume."""
+def test_boot_from_volume_depends_on_boot_disk_and_image(disks, image_ref, volume):
+    """An instance boots from a volume if its boot disk is a volume, or if it has no boot disk and no image."""
     rows = tuple(
         {"id": number, "instance_uuid": ONE, "deleted": deleted, "boot_index": 0, "destination_type": destination}
         for number, (destination, deleted) in enumerate(disks)

@@ -290,7 +290,7 @@ def test_a_disk_path_in_proc_or_sysfs_is_not_opened(source, monkeypatch, path, k
 
 
 def test_a_file_of_size_zero_is_not_opened(source, tmp_path, monkeypatch):
-    """The agent does not open a disk file of size 0, because some kernel files have that size."""
+    """A disk file of size 0 may be a kernel file, for example in /proc. The agent does not open the file."""
     (tmp_path / "empty").touch()
     monkeypatch.setattr(disk_files.os, "open", None)
     (file,) = read(source, GuestFile(path=str(tmp_path / "empty"), format="qcow2")).disk_files

@@ -154,7 +154,7 @@ def thin_report(pool: dict[str, object], *thin: dict[str, object]) -> str:
 
 
 def test_a_thin_pool_is_read_with_its_fill_percentages() -> None:
-    """The agent reads how full an LVM thin pool is and how many bytes each active thin volume occupies in it."""
+    """The agent reads an LVM thin pool with the fill percentages of the pool's data and metadata."""
     text = thin_report(
         {"data_percent": "95.31", "metadata_percent": "11.23"},
         {"lv_name": "b", "data_percent": "50.00"},
@@ -174,8 +174,8 @@ def test_a_thin_pool_is_read_with_its_fill_percentages() -> None:
     )
 
 
-def test_a_thin_pool_fill_is_none_without_a_value() -> None:
-    """The fill percentages of a thin pool are None if LVM reports no value for them."""
+def test_missing_fill_percentages_of_a_thin_pool_are_none() -> None:
+    """If LVM reports no fill percentages for a thin pool, the percentages are None."""
     pools = parse_storage(recorded("every_kind.lvs.json"), parse_groups(recorded("every_kind.vgs.json"))).thin_pools
     (pool,) = pools
     assert (pool.path, pool.size_bytes, pool.metadata_bytes) == ("vg0/tpool", 50 * EXTENT, EXTENT)
