@@ -107,8 +107,8 @@ def _allowed_agent(module: str) -> tuple[str, ...]:
     return DECIDING_AGENT if _within(module, PURE_PACKAGES) else ("agent",)
 
 
-def test_some_modules_are_pure_and_some_are_not():
-    """A pure module has no side effects. The search for pure modules finds agent.errors, but not every module."""
+def test_the_search_finds_pure_modules_but_not_all_modules():
+    """A pure module has no side effects; the search finds agent.errors, for example, but not every module."""
     assert {"agent.errors", "agent.model.claim", "agent.model.snapshot"} <= PURE.keys()
     assert len(PURE) < len(MODULES)
 

@@ -81,7 +81,7 @@ def test_the_list_of_libraries_follows_the_cyclonedx_schema(tmp_path: pathlib.Pa
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(listed) is None
 
 
-def test_the_cyclonedx_schema_rejects_a_nameless_component():
-    """The schema check of the list of libraries rejects a library without a name, so the check can fail."""
+def test_the_cyclonedx_schema_rejects_a_library_without_a_name():
+    """The CycloneDX schema rejects a list of libraries in which a library has no name."""
     wrong = '{"bomFormat": "CycloneDX", "specVersion": "1.5", "components": [{"type": "library"}]}'
     assert JsonStrictValidator(SchemaVersion.V1_5).validate_str(wrong) is not None

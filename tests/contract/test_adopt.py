@@ -90,7 +90,7 @@ def names_below(host: Host, root: str) -> set[str]:
 
 
 def test_adopt_renames_a_provider_and_undo_renames_it_back(host):
-    """`stocktake adopt` gives the agent's provider the host's current name. Its allocations stay the same."""
+    """`stocktake adopt` renames a provider to the host's current name, and undo renames the provider back."""
     root, node = host.agent.provider_uuid, host.agent.name
     old = f"old-{node}"
     consumer = provider(host, old, root, f"{old}_amd_sev", f"{old}:NIC")

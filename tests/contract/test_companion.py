@@ -356,11 +356,8 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_the_agent_reserves_before_it_deletes_its_allocation(placement, host, door):
-    """The agent takes over from nova-compute.
-
-    It first reserves memory in the inventory and then deletes its own allocation.
-    """
+def test_memory_is_reserved_before_its_allocation_is_deleted(placement, host, door):
+    """When the agent replaces nova-compute, it reserves a guest's memory, then deletes the memory's allocation."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     left = offered(placement, host, "MEMORY_MB")

@@ -260,11 +260,8 @@ def spread_out(placement: Rest, made: Quiet) -> str:
     return placement.allocate({made.host.provider_uuid: HELD, elsewhere: HELD}, consumer)
 
 
-def test_a_second_audit_confirms_usage_without_a_consumer(tmp_path, placement):
-    """Placement counts the usage of a consumer that it does not list.
-
-    One audit reports this, and the next confirms it.
-    """
+def test_a_second_audit_confirms_usage_of_an_unlisted_consumer(tmp_path, placement):
+    """One audit reports usage of a consumer that Placement does not list, and the next audit confirms it."""
     with quiet_host(tmp_path / "host", placement, 3, changes={"placement": {"full_read_every": 1}}) as made:
         made.audits(2)
         root = made.host.provider_uuid

@@ -395,8 +395,8 @@ def an_hour_ago() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
 
 
-def test_heal_keeps_a_recreated_allocation_that_was_seconds_old(host):
-    """Another client recreates a seconds-old leaked allocation after heal's plan; heal keeps the new allocation."""
+def test_heal_keeps_a_seconds_old_allocation_that_is_recreated(host):
+    """After heal's plan, another client recreates a seconds-old leaked allocation; heal keeps the allocation."""
     consumer, now = host.allocate("gone", here=HELD), datetime.datetime.now(datetime.UTC)
     written_at(host, consumer, now)
     was = (host.generation(consumer), host.allocations(consumer))
@@ -422,8 +422,8 @@ def test_heal_repairs_an_old_leak_on_a_busy_host(host):
     assert host.allocations(consumer) == {"allocations": {}}
 
 
-def test_heal_keeps_a_recreated_allocation_that_was_an_hour_old(host):
-    """Another client recreates an hour-old leaked allocation after heal's plan; heal keeps the new allocation."""
+def test_heal_keeps_an_allocation_that_replaced_an_old_leak(host):
+    """After heal's plan, another client replaces an hour-old leaked allocation; heal keeps the new allocation."""
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     was = (host.generation(consumer), host.allocations(consumer))

@@ -84,7 +84,7 @@ def test_a_valid_allocation_that_looks_leaked_causes_no_finding(tmp_path: Path, 
 
 
 def test_audits_report_all_leaks_and_nothing_else(tmp_path: Path, placement: Rest, engine):
-    """A host has every kind of leaked allocation and of valid ones that resemble them; the agent reports only leaks."""
+    """A host has all kinds of leaks, and valid allocations that look leaked. Audits report only the leaks."""
     cases = (*LEAKS, *LOOK_ALIKES)
     with leak_cloud(tmp_path, placement, engine, tuple(guest for case in cases for guest in case.guests)) as cloud:
         planted = {case.name: case.plant(cloud, case.name) for case in cases}

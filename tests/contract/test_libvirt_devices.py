@@ -107,10 +107,10 @@ def test_physical_and_virtual_functions_are_told_apart(node):
     assert found == expected
 
 
-def test_an_unchanged_device_is_read_once_in_64_lists(node):
-    """The agent lists libvirt's devices at each read, but reads an unchanged device's XML only at every 64th read.
+def test_an_unchanged_device_is_read_once_in_64_reads(node):
+    """In 64 reads of libvirt, the agent reads an unchanged device's XML only once.
 
-    It always reads a device that can create mediated devices.
+    A GPU that can create mediated devices is read each time.
     """
     listing, counting = settled(node(TEXTS.values()))
     first = listing.read(counting)

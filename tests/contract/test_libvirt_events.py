@@ -139,8 +139,8 @@ class TestInProcess:
         assert reasons == before
         assert [t.name for t in threading.enumerate() if t.name.startswith("libvirt-events")] == []
 
-    def test_the_event_source_survives_an_error_in_its_callback(self, watch):
-        """A callback fails on one libvirt event, and the agent still passes the next event to it."""
+    def test_events_still_reach_a_callback_that_failed_once(self, watch):
+        """A callback fails on one libvirt event. The next event still reaches the callback."""
         calls = []
 
         def fails_once(reason):
@@ -160,8 +160,8 @@ class TestInProcess:
 
 @needs_libvirtd
 class TestPrivateLibvirtd:
-    def test_the_event_source_reconnects_after_a_killed_libvirtd(self, watch):
-        """The agent notices within two seconds that libvirtd was killed, and reconnects after its restart."""
+    def test_the_agent_reconnects_after_libvirtd_was_killed(self, watch):
+        """If libvirtd is killed, the agent notices this within two seconds, and reconnects once libvirtd is back."""
         with private_libvirtd() as daemon:
             source, reasons, listener = watch(daemon.uri)
             seen(reasons, CONNECTED)

@@ -330,7 +330,7 @@ def test_a_failed_test_volume_group_leaves_nothing_behind(tmp_path: pathlib.Path
 
 @root
 def test_the_host_does_not_list_the_test_volume_group(tmp_path: pathlib.Path, group: VolumeGroupRig) -> None:
-    """A volume group for tests has its own LVM system ID, so `vgs` with another system ID does not list the group."""
+    """The host's `vgs` does not list the test volume group, because the group has another LVM system ID."""
     ours = rigs.view(tmp_path / "host", group)
     conf = tmp_path / "host" / "lvm.conf"
     conf.write_text(conf.read_text().replace("stocktake-demo", "the-host"), encoding="utf-8")

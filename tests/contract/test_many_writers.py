@@ -63,7 +63,7 @@ def outcome(name: str, first: int, last: int) -> Outcome:
 
 
 def test_the_test_helper_detects_wrong_inventories():
-    """The helper that compares Placement's inventories with what was written detects each old or changed value."""
+    """The test helper detects each inventory in Placement that differs from what the writers wrote."""
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))
     good = {"VCPU": vcpu, "CUSTOM_WRITER_0": {"total": 4}, "CUSTOM_WRITER_1": {"total": 2}}

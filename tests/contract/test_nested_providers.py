@@ -276,8 +276,8 @@ def test_the_intel_tdx_total_is_the_configured_limit(platform, placement):
     assert platform.children == {}
 
 
-def test_unknown_memory_encryption_keeps_its_providers(platform):
-    """While the agent cannot read whether the host supports memory encryption, it keeps the providers for that."""
+def test_providers_are_kept_if_memory_encryption_is_unknown(platform):
+    """While the agent cannot read the host's support for memory encryption, it keeps the child providers."""
     platform.audit(ES)
     before = platform.children
     decision = platform.audit(host(kernel_parameters=kernel(sev="Y", sev_es="Y")))

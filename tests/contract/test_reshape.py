@@ -511,8 +511,8 @@ def test_heal_detects_a_reshape_that_completes_late(cards):
     assert cards.offers == {GPU_06: 16, GPU_07: 8}
 
 
-def test_a_failed_check_makes_the_reshape_result_unknown(cards):
-    """Placement's answer to a reshape is lost and a later check fails; the agent reports the result as unknown."""
+def test_a_reshape_result_is_unknown_if_the_check_fails(cards):
+    """If Placement's answer to a reshape is lost and the check of the reshape fails too, the result is unknown."""
     cards.scheduled()
     lost = []
 

@@ -332,7 +332,10 @@ def audits_for(daemon: Daemon, reason: str) -> int:
 
 
 def test_audit_requests_by_rpc_are_rate_limited(host, broker):
-    """RPC calls audit_now start at most one audit per [agent] peer_audit_interval; SIGUSR1 starts an audit at once."""
+    """Requests by the RPC audit_now start at most one audit per [agent] peer_audit_interval.
+
+    SIGUSR1 starts an audit at once.
+    """
     host.configure({"DEFAULT": {"debug": True}, "agent": {"peer_audit_interval": 3600}})
     with host.daemon() as daemon, bus(broker.url) as opened:
         daemon.first_audit()

@@ -178,7 +178,7 @@ def test_sigterm_cancels_an_audit_during_a_pause(daemon):
 
 
 def test_the_daemon_exits_with_1_if_its_stop_takes_too_long(daemon):
-    """After SIGTERM an audit runs longer than the graceful stop time; the daemon logs "agent stop incomplete"."""
+    """If an audit runs longer than the graceful stop time after SIGTERM, the daemon exits with 1."""
     daemon.start("audit start-up", audit_s=ENDLESS_S, deaf=True, graceful_s=0.3)
     daemon.send(signal.SIGTERM)
     assert daemon.ended() == 1
@@ -307,8 +307,8 @@ def test_child_processes_do_not_inherit_systemd_variables(daemon):
     assert "children False" in daemon.lines
 
 
-def test_the_watchdog_message_stops_after_three_misses(daemon):
-    """After three missed deadlines the daemon sends systemd no more WATCHDOG=1. After two it still does."""
+def test_watchdog_messages_stop_after_three_libvirt_timeouts(daemon):
+    """After three libvirt reads in a row have timed out, the daemon sends systemd no more WATCHDOG=1 messages."""
     daemon.start()
     daemon.until_told("WATCHDOG=1", count=3)
     daemon.set(misses=2)

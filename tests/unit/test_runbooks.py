@@ -96,6 +96,6 @@ def test_setup_cfg_installs_every_runbook_page():
 
 
 @pytest.mark.parametrize("name", ["allocation-stale-move", "StocktakeAgentDown"])
-def test_explain_finds_a_runbook_page(name):
-    """`stocktake explain` finds the runbook page of the finding `allocation-stale-move` and of an alert."""
+def test_explain_finds_the_runbook_page_of_a_finding_or_alert(name):
+    """For example, `stocktake explain allocation-stale-move` finds the runbook page of that finding."""
     assert page_of(name) == (AGENT / "runbooks" / f"{name}.md").read_text()

@@ -101,8 +101,8 @@ def shown(broker, folder):
         yield screen
 
 
-def test_watch_first_shows_every_host_with_a_problem(shown):
-    """`stocktake watch` first lists the hosts never seen, then the silent ones, then the hosts with an error."""
+def test_watch_lists_hosts_with_a_problem_at_the_top(shown):
+    """`stocktake watch` lists at the top hosts never seen, then silent hosts, then hosts with an error."""
     lines = shown.display()
     rows = [line.split() for line in lines if line[1:].startswith(("NEVER", "SILENT", "ERROR"))]
     assert [(row[-len(row)].lstrip(">"), row[1]) for row in rows] == [
@@ -256,7 +256,7 @@ ONCE = [
     ("fail_on", "code"),
     [(None, 0), ("error,silent", 0), ("error,never", 3)],
 )
-def test_watch_once_exits_3_for_a_state_in_fail_on(broker, folder, fail_on, code):
+def test_watch_once_exits_3_if_a_fail_on_condition_holds(broker, folder, fail_on, code):
     """`stocktake watch --once --fail-on error,never` exits with 3 if an expected host has never sent a message."""
     expected = str(listed(folder, "compute-1", "compute-4"))
     more = () if fail_on is None else ("--fail-on", fail_on)
@@ -334,8 +334,8 @@ def other_broker(tmp_path_factory):
         yield started
 
 
-def test_watch_lists_the_hosts_of_a_dead_broker(broker, other_broker, folder):
-    """`stocktake watch` shows two cells. After RabbitMQ of one cell dies, the command lists its hosts as SILENT."""
+def test_watch_shows_hosts_as_silent_if_their_broker_dies(broker, other_broker, folder):
+    """If the RabbitMQ broker of a cell dies, `stocktake watch` shows the hosts of this cell as SILENT."""
     cells = [
         f"--cell=one={configured(folder, broker.url, 'one')}",
         f"--cell=two={configured(folder, other_broker.url, 'two')}",

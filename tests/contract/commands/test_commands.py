@@ -432,7 +432,7 @@ def test_the_agent_writes_no_report_with_option_no_publish(own_host):
 
 
 def test_status_exits_2_if_the_report_is_stale(own_host):
-    """If the last report is older than three audit intervals, `stocktake status` asks if the agent is running."""
+    """If the last report is older than three audit intervals, `stocktake status` exits with 2."""
     assert own_host.agent.agent("--once").code == 3
     report = json.loads(own_host.agent.report_file.read_text())
     report["audit"]["started_at"] = "2026-01-01T00:00:00.000Z"
@@ -553,7 +553,7 @@ def test_explain_shows_unread_amounts_as_not_known(own_host, source, unread):
 
 
 def test_the_ledger_shows_unread_amounts_as_a_dash(own_host):
-    """If Placement is down, `stocktake ledger` prints "-" for its amounts, and says that "-" means not known."""
+    """If Placement is down, `stocktake ledger` prints "-" for Placement's amounts, and says what "-" means."""
     own_host.agent.configure(AWAY["placement"])
     said = own_host.run("ledger").stdout.splitlines()
     rows = [line.split("  ") for line in said if own_host.running[0] in line]

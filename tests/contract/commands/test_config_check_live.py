@@ -80,7 +80,7 @@ def test_config_check_live_exits_2_if_a_service_fails(host, what):
 
 
 def test_config_check_live_contacts_nothing_for_a_wrong_option(host):
-    """`stocktake config check --live` exits with 78 for a wrong value such as [agent] role = king."""
+    """For a wrong option, such as [agent] role = king, `stocktake config check --live` contacts no service."""
     host.configure({"agent": {"role": "king"}})
     done = stocktake_here("--config-file", host.config_file, "config", "check", "--live", "-f", "json")
     assert (done.code, done.document["live"]) == (78, None)

@@ -80,8 +80,8 @@ def test_a_command_that_fails_prints_a_json_error_object(config, command, ends):
     assert "Traceback" not in error["message"]
 
 
-def test_the_error_tests_cover_every_command_with_json():
-    """The tests of JSON errors run every command that prints JSON and can fail, apart from config check and show."""
+def test_json_error_tests_run_all_commands_except_config():
+    """The tests run every command that can print a JSON error, except `config check` and `config show`."""
     assert set(NAMES) - {"config check", "config show"} <= {command[0] for command in DEAD}
 
 

@@ -62,7 +62,7 @@ def test_explain_accepts_the_first_8_characters_of_a_finding_id(host):
 
 @pytest.mark.parametrize("command", [("explain",), ("ledger", "--consumer"), ("why", "--flavor-of")])
 def test_a_command_exits_127_for_an_ambiguous_name(tmp_path, rest, command):
-    """Two instances have the same name, so explain, ledger and why print both UUIDs and do nothing else."""
+    """If two instances have the same name, a command such as `stocktake explain` exits with 127."""
     own = small_host(tmp_path, rest)
     with own.agent.rows() as connection:
         for uuid in (own.running[0], own.evacuated):

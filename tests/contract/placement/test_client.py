@@ -286,7 +286,7 @@ def test_a_request_on_a_silent_connection_ends_at_the_timeout(rest, tmp_path):
 
 @pytest.mark.parametrize("weather", [Weather.RESET_AFTER_SEND, Weather.CLOSED])
 def test_a_broken_connection_raises_placement_unavailable(rest, tmp_path, weather):
-    """The server closes or resets the connection. A later request on a good connection succeeds."""
+    """A request raises PlacementUnavailable if the server closes or resets the connection."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port), weather) as proxy:
         client = client_of(tmp_path, proxy.url, connect_retries=0)

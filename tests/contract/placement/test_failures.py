@@ -488,11 +488,8 @@ def test_a_redirect_to_an_invalid_url_is_an_error(rest, gate, one, location):
     gc.collect()
 
 
-def test_slow_headers_end_at_the_timeout(rest, tmp_path):
-    """Placement sends the headers of its answer one byte at a time.
-
-    The audit reports a timeout instead of a long wait.
-    """
+def test_slow_headers_cause_a_timeout(rest, tmp_path):
+    """If Placement sends the headers of its answer one byte at a time, the audit reports a timeout."""
     port = int(rest.server.url.rpartition(":")[2])
     with proxied(("127.0.0.1", port)) as proxy:
         host = OneHost(client_of(tmp_path, proxy.url, **QUICK), new_uuid())
@@ -804,11 +801,8 @@ def test_http_401_for_a_new_token_means_denied(gate, identity, known):
     assert (len(gate.seen), keystone.tokens) == (2, 2)
 
 
-def test_keystone_may_be_down_when_a_token_expires(rest, gate, identity, known):
-    """The agent needs a new token for a write, and Keystone is down.
-
-    The audit is partial and Placement keeps its inventory.
-    """
+def test_an_audit_without_a_new_token_changes_no_inventory(rest, gate, identity, known):
+    """Keystone is down and the agent needs a new token, so the audit is partial and changes no inventory."""
     door, keystone = identity
     expired(gate, keystone, of_writes=True)
     end(door)

@@ -167,7 +167,7 @@ def test_failed_keystone_requests_cause_no_pause(gate, waits):
 
 
 def test_idle_time_is_subtracted_from_the_pause(gate, paced, waits):
-    """After a slow answer of Placement, the client pauses. The pause is shorter if the client was idle meanwhile."""
+    """After a slow answer of Placement, idle time since the answer is subtracted from the agent's pause."""
     client = paced(gate.url)
     look(client)
     gate.after = waits.late("GET")

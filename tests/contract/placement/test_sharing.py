@@ -242,11 +242,8 @@ def test_an_oversized_sharing_provider_does_not_block_another(rest, crowded, agg
     assert crowded.asked == 3
 
 
-def test_a_sharing_provider_above_the_limit_is_unread(rest, reader, root, nfs, monkeypatch):
-    """A sharing provider has too many allocations.
-
-    The agent marks it as not read, and still reads the host's own tree.
-    """
+def test_an_oversized_sharing_provider_is_left_unread(rest, reader, root, nfs, monkeypatch):
+    """A sharing provider has too many allocations; the agent leaves it unread and reads the host's own tree."""
     for _ in range(3):
         rest.allocate({nfs: {"DISK_GB": 1}})
     monkeypatch.setattr(sharing, "MOST_SHARED", 2)

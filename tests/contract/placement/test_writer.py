@@ -111,11 +111,8 @@ def test_s146_custom_classes_and_traits_are_created_once(rest, client):
     ]
 
 
-def test_a_deleted_custom_trait_is_created_again(rest, client):
-    """Another client deleted a custom trait.
-
-    The agent's first write raises a conflict, and its second write succeeds.
-    """
+def test_the_second_write_recreates_a_deleted_custom_trait(rest, client):
+    """If another client deleted a custom trait, the agent's second write recreates the trait."""
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer = TreeWriter(client)
@@ -234,8 +231,8 @@ def refusals(applied):
 TOO_MUCH = Inventory(resource_class="VCPU", total=2**31)
 
 
-def test_a_duplicate_child_name_blocks_only_its_subtree(rest, writer):
-    """Placement refuses a child provider with a name that is taken; the agent still creates the child's sibling."""
+def test_a_duplicate_child_name_does_not_block_a_sibling(rest, writer):
+    """Placement refuses a child provider with a duplicate name; the agent still creates the child's sibling."""
     root, child, grandchild, other = (new_uuid() for _ in range(4))
     rest.make_provider(name=f"host-{child}")
     writes = (
@@ -288,8 +285,8 @@ def test_a_child_is_created_although_parent_traits_are_refused(rest, writer):
     assert applied.done == (writes[0], writes[2])
 
 
-def test_a_generation_conflict_lists_earlier_refused_writes(rest, writer):
-    """Placement refuses the agent's first write. The second meets a conflict, and its error lists the refused one."""
+def test_a_generation_conflict_error_lists_refused_writes(rest, writer):
+    """If a write meets a generation conflict, the error lists the earlier writes that Placement refused."""
     child, root = new_uuid(), rest.make_provider()
     rest.make_provider(name=f"host-{child}")
     rest.set_inventories(root, {"VCPU": {"total": 1}})
@@ -333,8 +330,8 @@ def test_a_change_between_two_writes_raises_a_conflict(rest, tmp_path):
     assert rest.traits(uuid) == {"HW_CPU_X86_SSE"}
 
 
-def test_a_plan_with_a_stale_generation_writes_nothing(rest, writer):
-    """The provider changed after the agent had read it, so the agent's write raises a generation conflict."""
+def test_placement_refuses_a_plan_with_a_stale_generation(rest, writer):
+    """If the provider has changed since the agent's read, Placement refuses the write of the agent's plan."""
     uuid = rest.make_provider()
     rest.set_inventories(uuid, {"VCPU": {"total": 1}})
     with pytest.raises(GenerationConflict) as raised:

@@ -87,7 +87,7 @@ def test_conductor_and_sql_return_equal_data_for_any_node_uuid(filled, source, n
 
 
 def test_conductor_and_sql_return_equal_data_without_consumers(filled, source):
-    """The agent looks up no consumers, and reads equal data through nova-conductor and from nova's database."""
+    """If a read asks for no Placement consumers, nova-conductor and nova's database still return equal data."""
     assert same(read(source), by_sql(filled))
 
 
@@ -100,7 +100,7 @@ def test_a_cell_that_lacks_this_host_returns_no_data(conductor_cell, source):
 
 
 def test_conductor_and_sql_return_the_same_compute_hosts(filled, source):
-    """The agent lists the hosts of all nova-compute services, and omits deleted services."""
+    """Through nova-conductor and SQL, the agent reads the same nova-compute hosts, without deleted services."""
     service = dataclasses.replace(world().expected.service, id=4711, disabled=True)
     gone = dataclasses.replace(service, id=4712)
     with filled.engine.begin() as connection:
@@ -119,7 +119,7 @@ def test_conductor_and_sql_return_the_same_compute_hosts(filled, source):
 
 
 def test_conductor_and_sql_return_the_same_migrations(filled, source):
-    """The agent asks for all migrations of three instances, in any status and between any hosts."""
+    """The agent reads the same migrations through nova-conductor and from nova's SQL database."""
     moves = (*world().expected.migrations, *world().other_migrations)
     asked = frozenset({moves[0].instance_uuid, moves[-1].instance_uuid, uuid(4711)})
     sql = NovaSql(filled.url)
@@ -290,8 +290,8 @@ def test_an_instance_without_an_image_boots_from_a_volume(filled, source, image_
     assert read(source).instances[0].boots_from_volume is volume
 
 
-def test_conductor_and_sql_are_equal_if_a_node_is_deleted(filled, source):
-    """A compute node is deleted in nova. The agent reads the same data through nova-conductor and from the database."""
+def test_conductor_and_sql_give_equal_data_for_a_deleted_node(filled, source):
+    """After nova deleted a compute node, nova-conductor and the SQL database give the agent equal data."""
     with filled.engine.begin() as connection:
         cell.set_columns(connection, "compute_nodes", {"id": 1}, deleted=1)
 

@@ -226,7 +226,7 @@ def test_an_unknown_transport_driver_is_reported(filled):
 
 
 def test_reads_fail_while_the_conductor_database_is_down(filled, source):
-    """The agent reads through nova-conductor, and a read succeeds again after the database's restart."""
+    """While nova-conductor's database is down, the agent's reads fail. After the restart, reads succeed."""
     filled.database.kill()
     try:
         error = failure(source)
@@ -239,7 +239,7 @@ def test_reads_fail_while_the_conductor_database_is_down(filled, source):
 
 
 def test_reads_fail_while_the_conductor_database_is_frozen(filled, source):
-    """The agent reads through nova-conductor, and a read succeeds again after the database resumes."""
+    """The agent's reads fail while nova-conductor's database is frozen, and succeed after the database resumes."""
     with filled.database.paused():
         error = failure(source, 3)
 

@@ -204,8 +204,8 @@ def test_an_old_heartbeat_causes_a_read_of_conductor_heartbeats(filled, client, 
     assert found.service.last_seen_up is not None
 
 
-def test_a_digest_is_unreliable_if_a_row_was_just_saved(filled, conductor):
-    """Nova saves times in whole seconds, so the agent's digest may miss a second save in the same second."""
+def test_a_digest_of_rows_is_unreliable_just_after_a_save(filled, conductor):
+    """A digest of nova's rows is unreliable just after a save: two saves within a second have equal times."""
     last = full(conductor)
 
     def settled_after(seconds):

@@ -134,10 +134,7 @@ def test_a_first_read_of_a_frozen_database_ends_with_an_error(server, source_of)
 
 
 def test_a_second_read_of_a_frozen_database_fails_in_time(server, source):
-    """Nova's database freezes after the agent's first read, so the second fails in time.
-
-    A read after the freeze succeeds.
-    """
+    """Nova's database freezes after the agent's first read, and the second read fails in time."""
     read(source)
     with server.paused():
         refusal(source)
@@ -158,9 +155,9 @@ def test_a_read_fails_by_its_deadline_if_the_database_freezes(server, source):
 
 
 def test_a_read_fails_in_time_if_the_database_is_killed(server, source):
-    """Nova's database is killed during the agent's read, so the read fails in time.
+    """If nova's database is killed during the agent's read, the read fails in time.
 
-    A read after its restart succeeds.
+    After the database has started again, a read succeeds.
     """
     read(source)
     try:
@@ -269,7 +266,7 @@ def test_the_error_shows_the_name_of_a_missing_database(server, source_of):
 
 
 def test_the_error_shows_an_unknown_database_host(source_of):
-    """The host name in the agent's database URL cannot be resolved; the error shows it without the password."""
+    """If the host name in the database URL is unknown, the error shows the host name, but no password."""
     source = source_of("mysql+pymysql://nova:s3cret@no-such-host.invalid/nova")
     with pytest.raises(SourceUnavailable, match=r"no-such-host\.invalid") as caught:
         read(source, 5.0)

@@ -87,8 +87,8 @@ def test_a_read_over_a_slow_new_connection_ends_in_time(proxy, source, phase):
     assert threads_named(READER) == 1
 
 
-def test_a_read_over_a_slow_open_connection_ends_in_time(proxy, source):
-    """Nova's database sends one byte a second over an open connection, and the agent's read fails in time."""
+def test_a_read_over_a_slow_open_connection_fails_in_time(proxy, source):
+    """If nova's database sends one byte a second over an open connection, the read fails at the deadline."""
     read(source, 20.0)
     trickle(proxy)
     laps = [late(source) for _ in range(3)]

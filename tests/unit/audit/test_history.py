@@ -160,10 +160,7 @@ def test_a_failed_save_of_findings_is_repeated(failure):
 
 
 def test_a_save_merges_the_findings_of_two_processes():
-    """Two processes share a file of findings.
-
-    A save by one merges the findings of both, without those that it saw end.
-    """
+    """Two processes save findings in one file. A save merges the findings of both, and omits those that have ended."""
     store = Store()
     store.theirs = history(LEAKED, SEVERAL)
     ended = frozenset({history(SEVERAL).sightings[0].id})

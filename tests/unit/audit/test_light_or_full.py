@@ -56,7 +56,7 @@ def judge(last=None, found=None, **changes):
 
 
 def test_an_unchanged_host_needs_no_full_nova_read():
-    """The agent compares a small digest of nova's rows first, and reads the rows themselves only for a reason."""
+    """If nova's digest, the guests and the allocations are unchanged, the agent does no full read of nova."""
     assert judge() == ("", False)
 
 

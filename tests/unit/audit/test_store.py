@@ -50,8 +50,11 @@ def test_an_audit_does_not_restore_an_undone_confirmation(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_of_grown_storage_keeps_a_new_confirmation(tmp_path):
-    """An audit sees grown disk storage; it keeps new storage that the operator confirmed in the meantime."""
+def test_an_audit_of_a_grown_file_system_keeps_a_confirmation(tmp_path):
+    """The operator confirms new disk storage during an audit.
+
+    The audit finds a grown file system and keeps the confirmation.
+    """
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 

@@ -127,8 +127,8 @@ def test_unlisted_usage_does_not_explain_another_provider():
     assert found[hidden.id].symptoms == (here.id,)
 
 
-def test_the_first_finding_of_a_chain_lists_all_symptoms():
-    """A duplicate host name leads to a name conflict and a refused write: the first finding lists both as symptoms."""
+def test_a_root_cause_lists_direct_and_indirect_symptoms():
+    """The finding `hostname-duplicated` lists a name conflict and the resulting refused write as symptoms."""
     twin = plain("hostname-duplicated", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     conflict = plain("provider-name-conflict", provider_uuid="other", facts=(("provider_name", "cmp1"),))
     refused = plain("write-refused", provider_uuid="own", facts=(("provider_name", "cmp1"),))

@@ -198,7 +198,7 @@ def test_an_allocation_is_called_wrong_only_with_all_sources(lost):
 
 
 def test_a_migrated_guest_is_reported_after_the_migration():
-    """A guest is still defined on the source host: the agent reports it as unknown once the migration has ended."""
+    """A guest that is still on the source host is reported only after the migration has ended."""
     world = snapshot(
         nova=state(
             instance(host="cmp2", node="x", task_state="migrating", flavor=FLAVOR_B),

@@ -90,7 +90,7 @@ def test_a_findings_age_restarts_when_its_evidence_changes():
 
 
 def test_a_findings_age_restarts_after_an_unread_source():
-    """An audit could not read Placement, so the finding's field stands_since restarts; first_seen_at stays."""
+    """A finding's age (stands_since) restarts if an audit could not read Placement; first_seen_at is unchanged."""
     first = look(History(), RECORDED).history
     unread = look(first, now=SECOND, unread=("placement",)).history
     again = look(unread, RECORDED, now=THIRD)
@@ -184,8 +184,8 @@ def test_a_finding_keeps_its_text_while_a_source_is_unread():
     assert (seen.state, seen.finding) == (FindingState.UNKNOWN, finding)
 
 
-def test_a_confirmed_finding_stays_confirmed_if_it_changes():
-    """The amount in a confirmed finding changes: the count of audits starts again, and the state stays confirmed."""
+def test_a_confirmed_finding_stays_confirmed_after_a_change():
+    """If the amount in a finding changes, the finding stays confirmed and its audit count restarts at 1."""
     states, history = [], History()
     for finding in (PLAIN, PLAIN, OTHER):
         told = look(history, finding)
@@ -230,7 +230,7 @@ SPACED = {
 
 @pytest.mark.parametrize(("seconds", "expected"), SPACED.values(), ids=SPACED.keys())
 def test_two_audits_10_to_180_s_apart_confirm_a_finding(seconds, expected):
-    """A second audit after less than 10 s does not count; after more than 180 s the finding is counted anew."""
+    """Two audits confirm a finding only if the second audit runs 10 to 180 seconds after the first."""
     history, told = History(), []
     for second in seconds:
         seen = look(history, PLAIN, second=second, apart_s=10.0, within_s=180.0)

@@ -137,8 +137,8 @@ def test_an_unrelated_repair_does_not_explain_an_ended_finding(changes):
     assert reason(sighting(LEAKED, vcpu(recorded=8)), repairs=(repair,))[0] is GoneReason.PLACEMENT_CHANGED
 
 
-def test_a_source_outage_finding_ends_with_the_next_read():
-    """The agent gives "libvirt was read again" as the reason why a finding `source-unavailable` has ended."""
+def test_source_unavailable_ends_when_the_source_is_read_again():
+    """The finding source-unavailable ends with the reason "libvirt was read again"."""
     lost = dataclasses.replace(LEAKED, code="source-unavailable", subject="libvirt", rests_on=frozenset())
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 

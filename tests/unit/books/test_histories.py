@@ -28,15 +28,15 @@ def test_a_merge_keeps_the_first_and_the_last_sighting():
     assert (found.confirmed, found.stands_since) == (True, T1)
 
 
-def test_a_merge_ignores_a_count_of_different_evidence():
-    """Two processes saw different evidence for a finding; the merged history has only the newer audit count."""
+def test_a_merge_takes_the_audit_count_of_the_newer_history():
+    """If two histories differ in a finding's evidence, a merge takes the audit count of the newer history."""
     theirs = history(one(times=3, evidence_digest="old"), read_until=50)
     (found,) = merged(history(one(times=1)), theirs).sightings
     assert (found.times, found.evidence_digest) == (1, "d")
 
 
 def test_a_merge_keeps_an_unchecked_finding_confirmed():
-    """The newer of two merged histories could not check a confirmed finding; the finding stays confirmed."""
+    """A merge of two histories keeps a finding confirmed, even if the newer audit could not check it."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -44,15 +44,15 @@ def test_a_merge_keeps_an_unchecked_finding_confirmed():
         assert (sighting.times, sighting.confirmed, sighting.unknown_because) == (0, True, ("placement",))
 
 
-def test_a_merge_does_not_bring_back_an_ended_finding():
-    """The other process still lists a finding that this process has ended: the merged history does not have it."""
+def test_a_merged_history_does_not_contain_an_ended_finding():
+    """The merged history of two processes does not contain a finding that this process has ended."""
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
 
 
-def test_a_finding_another_process_missed_has_audit_count_0():
-    """Two audits saw a finding, and a later audit of another process missed it; its audit count becomes 0."""
+def test_a_finding_that_another_process_missed_has_count_0():
+    """If a later audit of another process missed a finding, the finding's audit count becomes 0."""
     ours = history(one(times=2, counted_at=100, confirmed=True))
     (found,) = merged(ours, history(read_until=160)).sightings
     assert (found.times, found.confirmed) == (0, True)
@@ -73,15 +73,15 @@ def test_a_finding_that_one_history_lacks_has_audit_count_0():
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_a_finding_this_process_missed_has_audit_count_0():
-    """Another process saw a finding, and a later audit of this process missed it; its audit count becomes 0."""
+def test_a_finding_not_seen_by_this_process_has_audit_count_0():
+    """Another process saw a finding that this process's later audit did not see; the audit count becomes 0."""
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0
 
 
-def test_a_merge_ignores_counts_from_before_a_reboot():
-    """A process saved how many audits saw a finding; after a reboot of the host this count is not used."""
+def test_a_merge_ignores_audit_counts_from_before_a_reboot():
+    """When the agent merges two histories of findings, it ignores audit counts from before a reboot."""
     theirs = dataclasses.replace(history(one(times=1, counted_at=900), read_until=900), boot="earlier")
     (found,) = merged(history(), theirs).sightings
     assert found.times == 0
@@ -99,8 +99,8 @@ def test_a_merge_takes_the_audit_count_of_the_later_sighting():
         assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
-def test_a_merge_takes_no_uuid_or_settings_of_another_process():
-    """The merged history has this process's own provider uuid and settings digest."""
+def test_a_merged_history_keeps_the_uuid_of_this_process():
+    """The merged history of two processes keeps the provider uuid and the settings digest of this process."""
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))
     assert (found.root_uuid, found.settings_digest, found.read_until) == ("ours", "ours", 200)

@@ -123,8 +123,8 @@ AS_BEFORE = {
 
 
 @pytest.mark.parametrize(("suffix", "nova", "libvirt", "owner"), AS_BEFORE.values(), ids=AS_BEFORE.keys())
-def test_an_instance_folder_is_used_leftover_or_unknown(suffix, nova, libvirt, owner):
-    """The folder of a deleted instance, for example, is listed as leftover."""
+def test_only_a_folder_without_an_owner_is_leftover(suffix, nova, libvirt, owner):
+    """The agent lists an instance folder as leftover only if no instance or guest of this host owns the folder."""
     read = world(store((f"{FOLDER}{suffix}", GIB)), nova=nova, libvirt=libvirt)
     assert by_path(image_store_rows(read))[f"{FOLDER}{suffix}"] == (*owner, GIB)
     assert [left.path for left in leftovers(read)] == ([f"{FOLDER}{suffix}"] if owner[0] == "leftover" else [])
@@ -138,8 +138,8 @@ def test_a_folder_is_no_leftover_if_nova_or_libvirt_is_unread(lost):
     assert leftovers(read) == ()
 
 
-def test_a_folder_on_shared_storage_is_not_leftover():
-    """An instance folder on NFS may belong to an instance of another host, so the agent shows its owner as unknown."""
+def test_the_owner_of_a_folder_on_shared_storage_is_unknown():
+    """An instance folder on NFS may belong to another host's instance, so the folder's owner is unknown."""
     read = world(store((FOLDER, GIB), shared_because="the folder's file system is nfs4"))
     assert by_path(image_store_rows(read))[FOLDER] == ("unknown", I1, GIB)
     assert leftovers(read) == ()
@@ -160,8 +160,8 @@ def test_a_guest_disk_in_the_image_cache_belongs_to_the_guest():
     assert by_path(image_store_rows(read))[used] == ("instance", I1, GIB)
 
 
-def test_a_shared_disk_file_belongs_to_one_guest():
-    """Three guests have the same disk file; the agent lists its bytes once, under the guest with the lowest uuid."""
+def test_a_shared_disk_file_is_listed_under_one_guest():
+    """If guests share a disk file, the agent lists the file once, under the guest with the lowest uuid."""
     used = f"{ROOT}/shared.img"
     disks = (Disk(target="vda", kind="file", source=used),)
     read = world(store((used, GIB)), libvirt=host(*(domain(name, disks=disks) for name in "abc")))

@@ -77,7 +77,7 @@ FOREIGN = {
 
 @pytest.mark.parametrize("world", FOREIGN.values(), ids=FOREIGN.keys())
 def test_a_guest_without_an_instance_here_is_unknown_to_nova(world):
-    """Nova has no instance for the guest, or the guest's instance is deleted or on another host."""
+    """A guest is unknown to nova if its instance is missing in nova, deleted, or on another host."""
     kept = written(world)
     expected = {(S, Cause.FOREIGN_GUEST, "MEMORY_MB", 128), (S, Cause.FOREIGN_GUEST, "VCPU", 1)}
     assert lines(kept.held) == lines(kept.unmanaged) == expected
@@ -98,8 +98,8 @@ NOT_FOREIGN = {
 
 
 @pytest.mark.parametrize("world", NOT_FOREIGN.values(), ids=NOT_FOREIGN.keys())
-def test_a_guest_that_nova_may_know_is_not_called_unknown(world):
-    """If nova was not read, for example, the agent does not say that a guest is unknown to nova."""
+def test_only_a_guest_without_an_instance_here_is_unknown(world):
+    """A guest is unknown to nova only if nova was read and has no instance for the guest on this host."""
     kept = written(world)
     assert {c.cause for c in kept.held.claims} == {Cause.INSTANCE}
     assert kept.unmanaged.claims == ()
@@ -176,7 +176,7 @@ NOTICED = {
 
 @pytest.mark.parametrize("changes", NOTICED.values(), ids=NOTICED.keys())
 def test_the_ledger_digest_changes_with_instances_and_guests(changes):
-    """An added, removed or larger instance, guest or LVM volume changes the digest that the agent compares."""
+    """The digest of the agent's ledger changes if an instance, guest or LVM volume comes, goes or grows."""
     assert digest(written(snapshot(**settled_world(**changes)), lvm_settings())) != digest(
         written(WORLD, lvm_settings())
     )
@@ -197,7 +197,7 @@ def test_root_and_child_providers_have_different_keys():
     assert provider_key(view(), uuid("child")) == ("provider", uuid("child"))
 
 
-def test_an_allocation_on_a_child_provider_stays_there():
+def test_an_allocation_is_listed_under_its_child_provider():
     """The agent lists a VGPU allocation under the child provider that has it in Placement, not under the root."""
     on_child = tuple(dataclasses.replace(a, provider_uuid=uuid("child")) for a in allocations(I1, VGPU=1))
     kept = written(snapshot(placement=view(on_child)))

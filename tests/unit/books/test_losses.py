@@ -90,8 +90,8 @@ def test_an_outage_continues_if_the_source_is_not_asked():
     assert losses == (Loss(PLACEMENT, "at 0", 0, 1, is_error=False),)
 
 
-def test_an_unreadable_folder_stays_a_warning_in_an_outage():
-    """A long libvirt outage is an error; the finding about one folder that cannot be read remains a warning."""
+def test_a_folder_finding_stays_a_warning_in_an_outage():
+    """The finding about an unreadable folder stays a warning while a libvirt outage is reported as an error."""
     part = dataclasses.replace(LOST, subject="/srv/nova")
     losses = (Loss(LIBVIRT, "at 0", 0, 9, is_error=True),)
     assert [f.severity for f in graded((LOST, part), losses)] == [Severity.ERROR, Severity.WARNING]

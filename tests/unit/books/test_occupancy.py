@@ -155,8 +155,8 @@ MIGRATIONS = {
 
 
 @pytest.mark.parametrize(("world", "expected"), MIGRATIONS.values(), ids=MIGRATIONS.keys())
-def test_a_moving_instances_usage_follows_its_migration(world, expected):
-    """On the source of a resize, for example, the agent counts the old flavor, and on the destination the new one."""
+def test_a_migration_decides_which_flavor_is_counted(world, expected):
+    """A resize migration counts with the old flavor on the source and with the new flavor on the destination."""
     assert promised(world) == expected
 
 
@@ -186,8 +186,8 @@ def test_an_unfinished_incoming_resize_adds_the_new_flavor(status):
         "rebuild_spawning",
     ],
 )
-def test_s34_an_incoming_stopped_instance_adds_its_new_flavor(task):
-    """A stopped instance is being resized onto this host, for example; the agent counts its new flavor."""
+def test_s34_an_incoming_resize_of_a_stopped_instance_counts(task):
+    """While a stopped instance is resized to this host, the agent counts the new flavor as used here."""
     world = moving("i1", migration(**INCOMING), **resized(task_state=task, vm_state="stopped"), **AWAY)
     assert promised(world) == B
 

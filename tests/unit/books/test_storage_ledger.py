@@ -175,8 +175,8 @@ def test_a_thin_volume_has_full_size_if_pool_use_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_an_inactive_thin_volume_gets_the_remaining_pool_use(percent: float, shares: dict[str, int]) -> None:
-    """An inactive thin volume's row shows the used bytes of the pool that do not belong to other volumes."""
+def test_an_inactive_thin_volume_gets_the_rest_of_the_used_bytes(percent: float, shares: dict[str, int]) -> None:
+    """An inactive thin volume's row shows the rest: the pool's used bytes minus those of the active volumes."""
     snap = thin("before", 10, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))

@@ -263,8 +263,8 @@ def test_a_leak_on_a_sharing_provider_is_listed():
 
 
 @pytest.mark.parametrize("lost", [STATE, LIBVIRT])
-def test_no_leak_on_shared_storage_if_a_source_is_unread(lost):
-    """If nova or libvirt cannot be read, an allocation on a sharing provider counts as "unknown", never as leaked."""
+def test_an_allocation_is_unknown_without_nova_or_libvirt(lost):
+    """If nova or libvirt cannot be read, an allocation on a sharing provider counts as unknown, not as leaked."""
     world = without(snapshot(nova=state(instance(deleted=True)), placement=sharing()), lost)
     assert {row.verdict for row in rows_of(world)} <= {Verdict.UNKNOWN}
 

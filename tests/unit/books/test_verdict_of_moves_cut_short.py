@@ -21,7 +21,7 @@ def verdicts(world):
 
 @pytest.mark.parametrize("status", ["failed", "reverted", "cancelled"])
 def test_a_guests_only_allocation_is_not_stale(status):
-    """A guest's only allocation belongs to a failed migration; the agent does not call this allocation stale."""
+    """If a failed migration has a guest's only allocation, the agent does not call this allocation stale."""
     cut_short = dataclasses.replace(MOVE, status=status)
     found = verdicts(
         snapshot(nova=state(instance(), migrations=(cut_short,)), libvirt=host(domain()), placement=view(OF_THE_MOVE))

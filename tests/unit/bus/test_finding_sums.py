@@ -94,8 +94,8 @@ def test_a_leak_in_two_findings_is_counted_once():
     assert sums(seen(evidence=evidence), seen(subject="again", evidence=evidence))["leaked"] == {"VCPU": 8}
 
 
-def test_the_leaked_amount_is_null_if_data_is_unread():
-    """If the agent could not look for leaks and knows of none, the field `leaked` is null and not zero."""
+def test_an_unknown_leaked_amount_is_null_and_not_zero():
+    """If the agent does not know whether allocations are leaked, the field `leaked` is null and not zero."""
     found = sums(books_read=False)
     assert (found["leaked"], found["missing"]) == (None, None)
 
@@ -145,6 +145,7 @@ def test_a_host_without_findings_has_no_worst_finding(name):
     assert sums()[name] is None
 
 
-def test_all_sums_over_findings_are_null_after_a_failed_audit():
+def test_fields_about_findings_are_null_after_a_failed_audit():
+    """If an audit could not look for findings, every field about findings in the host's message is null."""
     assert no_sums().keys() == sums().keys()
     assert set(no_sums().values()) == {None}

@@ -42,8 +42,8 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_a_sent_notification_does_not_remove_another_one():
-    """The full queue drops notification 1 during its send; after the send, notification 2 is still queued."""
+def test_sending_a_notification_removes_no_newer_notification():
+    """While notification 1 is being sent, notification 2 replaces it in the full queue and stays queued."""
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()

@@ -342,7 +342,7 @@ def test_a_command_logs_only_warnings_and_errors(tmp_path, capsys):
     assert not (tmp_path / "log").exists()
 
 
-def test_a_command_prints_debug_messages_with_debug(tmp_path, capsys):
+def test_a_command_prints_debug_messages_if_debug_is_true(tmp_path, capsys):
     setup_command_logging(configured(tmp_path, "debug = true\n"))
     LOG.debug("detail")
     assert "detail" in capsys.readouterr().err

@@ -73,16 +73,16 @@ def test_flavor_and_numa_become_json_text():
     assert row["migration_context"] is None
 
 
-def test_an_instance_without_a_flavor_has_a_problem():
-    """An Instance that nova-conductor sends without a flavor gets the problem `the flavor is unknown`."""
+def test_an_instance_without_a_flavor_is_read_with_an_error():
+    """If nova-conductor sends an Instance without a flavor, the error says `the flavor is unknown`."""
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
     assert "the flavor is unknown" in instance_from_row(wire.instance_row(fields), ()).problem
 
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
-def test_an_instance_without_a_required_field_has_a_problem(name):
-    """An Instance that lacks a field such as `host` or `deleted` gets a problem that shows the field."""
+def test_an_instance_without_a_field_is_read_with_an_error(name):
+    """If nova-conductor sends an Instance without the field `host`, the error says that `host` is missing."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
     assert f"the Instance lacks {name}" in instance.problem

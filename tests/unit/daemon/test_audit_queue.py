@@ -272,11 +272,8 @@ def test_an_audit_for_an_event_also_serves_an_rpc_request(queue, clock):
     assert queue.take(0) == ("operator", "rpc")
 
 
-def test_a_shorter_minimum_pause_starts_a_waiting_rpc_audit(queue):
-    """A request over RPC waits for the minimum pause.
-
-    The operator sets the pause to 0, and the audit starts at once.
-    """
+def test_an_rpc_audit_starts_if_the_minimum_pause_becomes_0(queue):
+    """A waiting audit requested over RPC starts at once if the operator sets the minimum pause to 0."""
     queue.request_by_peer("rpc")
     queue.take(0)
     queue.request_by_peer("rpc")

@@ -93,7 +93,7 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_no_leak_is_reported_if_the_allocation_may_be_needed(world):
-    """The allocation of an instance that is not deleted is not reported as leaked."""
+    """An allocation may be needed, for example, while the guest of a deleted instance is still running."""
     assert findings(world, CODE) == ()
 
 
@@ -146,8 +146,8 @@ SHARED_QUIET = {
 
 
 @pytest.mark.parametrize("nova", SHARED_QUIET.values(), ids=SHARED_QUIET.keys())
-def test_only_the_instance_host_reports_a_leaked_disk_allocation(nova):
-    """A deleted instance still has an allocation on a sharing provider. Agents on other hosts do not report it."""
+def test_only_one_host_reports_a_leak_on_shared_storage(nova):
+    """Only the host that had a deleted instance reports the instance's leaked allocation on shared storage."""
     world = snapshot(nova=nova, placement=sharing(*allocations(I1, DISK_GB=5)), libvirt=host())
     about_it = [
         f for f in decided(world).findings if f.consumer_uuid == I1 and f.code.startswith(("alloc", "consumer"))

@@ -115,8 +115,8 @@ def test_the_finding_lists_every_other_host_with_allocations():
     assert dict(found.facts)["other_providers"] == ", ".join(sorted([uuid("cmp2"), uuid("cmp3")]))
 
 
-def test_a_finished_migration_does_not_hide_the_finding():
-    """An instance with allocations on two hosts is reported if its migration is completed."""
+def test_allocations_on_two_hosts_after_a_migration_are_reported():
+    """After a completed migration, the agent reports an instance that still has allocations on two hosts."""
     nova = state(instance(), migrations=(migration(status="completed"),))
     assert len(findings(recorded(ZOMBIE, nova=nova), CODE)) == 1
 

@@ -37,8 +37,8 @@ def booked(name="i1", nova=None, **changes):
 WORLD = booked(project_id="another")
 
 
-def test_the_finding_shows_both_projects_and_users():
-    """If nova and Placement differ in an instance's project, the finding shows both projects and users."""
+def test_the_finding_shows_the_project_in_nova_and_in_placement():
+    """If an instance has a different project in nova and in Placement, the finding shows the two projects."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, I1, None)
     assert found.expected == f"instance {I1} (i1) belongs to project p, user u"

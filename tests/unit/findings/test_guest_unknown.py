@@ -90,11 +90,8 @@ def test_unknown_guests_are_reserved_only_with_policy_reserve(policy, told, rese
     assert reserves(decided(WORLD, chosen)) == reserved
 
 
-def test_vcpus_that_a_guest_has_allocated_are_not_reserved():
-    """Placement has an allocation of a guest that is unknown to nova.
-
-    The agent does not also reserve the guest's VCPU.
-    """
+def test_allocated_vcpus_of_an_unknown_guest_are_not_reserved():
+    """An unknown guest's VCPUs are allocated in Placement, so the agent reserves only the guest's memory."""
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

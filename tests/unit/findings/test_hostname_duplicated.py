@@ -26,8 +26,8 @@ def test_a_duplicate_node_name_stops_all_writes():
     assert decided(world).plan.is_empty
 
 
-def test_a_duplicate_node_name_causes_no_second_finding():
-    """If another host has a compute node of the same name, the agent reports the node only as a duplicate."""
+def test_a_node_with_a_duplicate_name_is_not_called_orphaned():
+    """If another host has a compute node of the same name, the agent reports a duplicate, not an orphaned node."""
     codes = {f.code for f in decided(world_of(node(), THEIRS)).findings}
     assert CODE in codes
     assert not codes & {"compute-node-orphaned", "identity-changed"}

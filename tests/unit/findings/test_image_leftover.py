@@ -100,8 +100,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("read", QUIET.values(), ids=QUIET.keys())
-def test_an_image_folder_in_possible_use_is_not_reported(read):
-    """A folder is not left over if an instance may need it or an operator made it, or if data are missing."""
+def test_a_possibly_needed_image_folder_is_not_reported(read):
+    """The agent reports no image folder that an instance may still need or that an operator made."""
     assert findings(read, CODE) == ()
 
 

@@ -171,7 +171,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_a_host_that_is_exactly_full_is_not_reported(world):
+def test_a_host_that_is_exactly_full_is_not_over_capacity(world):
+    """A host whose allocations equal its capacity is not reported as over capacity."""
     assert findings(world, CODE) == ()
 
 
@@ -342,11 +343,13 @@ def test_a_guest_that_is_pinned_to_a_shared_cpu_is_reported():
     assert "cpu_dedicated_set" in found.remedy
 
 
-def test_guests_pinned_to_different_cpus_are_not_reported():
+def test_guests_pinned_to_different_cpus_do_not_conflict():
+    """The agent reports no pinning conflict between guests that are pinned to different CPUs."""
     assert of_cpus(pinned("a", 1), pinned("b", 2, 3, cell=1)) == []
 
 
-def test_unpinned_guests_on_the_same_cpu_are_not_reported():
+def test_unpinned_guests_may_share_a_cpu():
+    """If two unpinned guests share a CPU, the agent reports no pinning conflict."""
     floating = InstanceCell(id=0, memory_mib=128, cpuset=(0,))
     assert of_cpus(instance("a", numa=(floating,)), instance("b", numa=(floating,))) == []
 

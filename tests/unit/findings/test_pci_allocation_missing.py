@@ -146,8 +146,8 @@ def test_a_stopped_instance_without_pci_allocation_is_reported():
     assert [f.consumer_uuid for f in findings(world, CODE, ALL)] == [I1]
 
 
-def test_the_advice_without_nova_does_not_mention_nova_compute():
-    """If the agent reads no data of nova, the finding's advice does not mention nova-compute."""
+def test_the_advice_omits_nova_compute_if_nova_is_not_read():
+    """If the agent reads no data of nova, the advice of the finding omits the service nova-compute."""
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy

@@ -12,7 +12,7 @@ WORLD = snapshot(placement=view(providers=(), name_holder=HOLDER))
 
 
 def test_s139_a_provider_name_conflict_is_reported():
-    """If another provider in Placement has this node's name, the finding shows its UUID and the UUID of this host."""
+    """If another provider has the node's name, the finding shows that provider's UUID and the expected UUID."""
     (found,) = findings(WORLD, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("other"), None, None)
     assert found.expected == f"provider {NODE} has the uuid of this host, {ROOT_UUID}"

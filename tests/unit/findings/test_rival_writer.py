@@ -53,8 +53,8 @@ TOLD = {
 
 
 @pytest.mark.parametrize(("placement", "nova", "chosen", "why", "remedy"), TOLD.values(), ids=TOLD.keys())
-def test_a_rival_nova_compute_is_reported_with_a_remedy(placement, nova, chosen, why, remedy):
-    """If nova-compute of this host is alive, the agent reports it as a rival and writes nothing to Placement."""
+def test_a_rival_nova_compute_is_reported_and_stops_writes(placement, nova, chosen, why, remedy):
+    """If nova-compute is alive or owns the provider, the agent reports it and writes nothing to Placement."""
     world = snapshot(placement=placement, nova=nova)
     (found,) = findings(world, CODE, chosen)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, None)

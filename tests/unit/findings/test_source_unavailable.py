@@ -91,8 +91,8 @@ def test_a_failed_source_is_reported_with_the_consequence(source, chosen, conseq
     assert "tries again at the next audit" in found.remedy
 
 
-def test_a_placement_outage_shows_the_unchanged_classes():
-    """If Placement cannot be read, the finding shows which resource classes stay unchanged."""
+def test_source_unavailable_shows_the_unchanged_classes():
+    """If Placement cannot be read, the finding source-unavailable shows which resource classes stay unchanged."""
     (found,) = findings(losing(PLACEMENT), CODE)
     assert dict(found.facts) == {"frozen": "nothing is written; DISK_GB, MEMORY_MB, VCPU stay"}
 

@@ -96,8 +96,8 @@ def test_fully_allocated_resources_are_not_reported(there, chosen):
 
 
 @pytest.mark.parametrize("lost", [LIBVIRT, STATE, PLACEMENT, LVM])
-def test_nothing_is_reported_if_a_needed_source_was_not_read(lost):
-    """If nova, libvirt or Placement was not read, the agent reports no resources that lack an allocation."""
+def test_resources_are_not_reported_if_a_source_was_not_read(lost):
+    """If nova, libvirt or Placement was not read, the agent does not report resources without an allocation."""
     there = without(world(lvm=group(2, volume("v", 40))), lost)
     classes = {f.resource_class for f in findings(there, CODE, BESIDE)}
     assert "DISK_GB" not in classes

@@ -38,7 +38,8 @@ def told(*refusals, world=None):
     return [finding for finding in decision.findings if finding.code == CODE]
 
 
-def test_accepted_writes_cause_no_finding():
+def test_an_audit_without_refused_writes_has_no_finding():
+    """An audit in which Placement refuses no write has no finding `write-refused`."""
     assert told() == []
 
 

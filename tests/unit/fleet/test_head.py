@@ -65,8 +65,8 @@ def test_the_totals_of_a_clean_fleet_show_leaked_nothing():
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 
 
-def test_the_fleet_view_lists_its_problems():
-    """`stocktake watch` lists, for example, unreachable brokers and hosts whose messages it cannot read."""
+def test_watch_lists_unreachable_brokers_and_unreadable_hosts():
+    """`stocktake watch` lists unreachable brokers and the number of hosts whose messages are unreadable."""
     away = Away(since=AT - datetime.timedelta(minutes=6), error="rabbit://r:5672/: Connection refused\x1b[2J")
     broken_cell = cell(
         name="cell-2", away=away, odd=1, left_out=3, expected=ExpectedHosts(hosts=None, problem="state: no")

@@ -43,7 +43,7 @@ def test_the_fleet_view_ignores_child_providers():
 
 @pytest.mark.parametrize(("age_s", "is_silent"), [(0, False), (180, False), (185, False), (186, True), (9999, True)])
 def test_a_host_is_silent_after_three_missed_intervals(age_s, is_silent):
-    """`stocktake watch` marks a host as silent if no message came for three of its intervals and 5 more seconds."""
+    """`stocktake watch` marks a host as silent if the host sends no message for three intervals plus 5 seconds."""
     assert seen(clean(), age_s).is_silent(NOW) is is_silent
 
 

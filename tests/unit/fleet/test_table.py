@@ -68,8 +68,8 @@ def test_the_row_of_an_unseen_host_shows_the_start_of_the_wait():
     assert found.what == "expected host, no message since 02:58"
 
 
-def test_an_expected_disabled_host_is_marked_as_disabled():
-    """The row of an expected host contains "(disabled)" if its nova-compute service is disabled in nova."""
+def test_the_row_of_an_unseen_host_says_if_it_is_disabled():
+    """The row of an unseen host contains "(disabled)" if the host's nova-compute service is disabled in nova."""
     (row,) = view(cell(expected=expected(ExpectedHost(host="a", disabled=True)))).rows
     assert cells_of(row, AT, 80).what == "(disabled) expected host, no message since 02:58"
 

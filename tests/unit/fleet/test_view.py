@@ -14,8 +14,8 @@ def conditions(of) -> dict[str, Condition]:
     return {row.host: row.condition for row in of.rows}
 
 
-def test_a_listed_host_without_a_message_is_listed_as_never_seen():
-    """An agent on a listed host has sent no message yet. `stocktake watch` gives the host the condition "never"."""
+def test_an_expected_host_without_messages_gets_condition_never():
+    """If an expected host has never sent a message, `stocktake watch` gives the host the condition "never"."""
     found = view(cell(seen(clean("a")), expected=expected("a", "b")))
     assert conditions(found) == {"a": Condition.CLEAN, "b": Condition.NEVER}
     assert found.counts[Condition.NEVER] == 1
@@ -91,8 +91,8 @@ def test_hosts_of_the_same_name_in_two_cells_have_two_rows():
     assert [row.key for row in view(one, other).rows] == [("cell-1", "a"), ("cell-2", "a")]
 
 
-def test_a_host_unseen_in_all_cells_is_listed_once():
-    """With one host list for all nova cells, a host without messages has a single row and no cell name."""
+def test_a_host_without_messages_in_any_cell_is_listed_once():
+    """If all nova cells share one host list, a host without messages is listed once, without a cell name."""
     one, other = (cell(seen(clean(host)), name=name) for host, name in (("a", "cell-1"), ("b", "cell-2")))
     found = view(one, other, everywhere=expected("a", "b", "c"))
     assert [row.key for row in found.rows] == [("cell-1", "a"), ("cell-2", "b"), ("", "c")]

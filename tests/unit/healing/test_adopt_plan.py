@@ -152,8 +152,8 @@ def test_adopt_restores_a_missing_compute_id_file():
     assert adoption(given, settings()).steps == (FileStep(path=FILE.path, before=None, after=f"{ROOT_UUID}\n"),)
 
 
-def test_a_renamed_and_a_reinstalled_host_get_different_digests():
-    """The digest of a plan of `stocktake adopt` depends on what happened to the host."""
+def test_plans_for_different_changes_have_different_digests():
+    """The plans of `stocktake adopt` for a renamed host and for a reinstalled host have different digests."""
     assert adoption(renamed(), settings()).digest == adoption(renamed(), settings()).digest
     assert adoption(renamed(), settings()).digest != adoption(reinstalled(), settings()).digest
 
@@ -176,8 +176,8 @@ def test_adopt_is_refused_if_nova_could_not_be_read(given):
 
 
 @pytest.mark.parametrize("given", [renamed(), reinstalled()], ids=["rename", "reinstall"])
-def test_adopt_is_refused_while_nova_compute_runs_here(given):
-    """`stocktake adopt` is refused on a renamed or reinstalled host while nova-compute runs there."""
+def test_adopt_is_refused_while_nova_compute_is_running(given):
+    """`stocktake adopt` is refused while nova-compute is running on the renamed or reinstalled host."""
     assert guards(dataclasses.replace(given, state=alive(given.state))) == ["alive"]
 
 

@@ -30,7 +30,7 @@ def test_adopt_beside_nova_compute_announces_no_new_disk_gb():
 
 
 def test_adopt_plans_no_step_for_an_unchanged_disk_store():
-    """`stocktake adopt --store` has nothing to do if the file system of the guest disks is the saved one."""
+    """`stocktake adopt --store` plans no step if the file system of the guest disks has not changed."""
     plan = store_adoption(store(snapshot(placement=HELD), on_disk(300), before=mark(300)), settings(), FILE)
     assert (plan.steps, plan.refusals) == ((), ())
     assert "nothing to adopt" in plan.notes[0]
@@ -44,8 +44,8 @@ def test_adopt_is_refused_for_disks_in_ceph_or_not_read():
     assert "Ceph" in store_adoption(LOST, ceph, FILE).refusals[0].why
 
 
-def test_a_few_kib_do_not_change_the_adopt_digest():
-    """If the file system is 4 KiB smaller, the digest of the `stocktake adopt --store` plan does not change."""
+def test_a_change_of_4_kib_keeps_the_digest_of_the_adopt_plan():
+    """If the file system shrinks by 4 KiB, the digest of the `stocktake adopt --store` plan does not change."""
     smaller = dataclasses.replace(on_root(251.7), size_bytes=on_root(251.7).size_bytes - 4096)
     digests = {
         store_adoption(store(LOST, found, before=mark(300), missing=(DISK,)), settings(), FILE).digest

@@ -75,8 +75,8 @@ def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_errors_and_older_warnings_keep_their_details(monkeypatch):
-    """If there are too many findings, the agent saves the details only of errors and of the older warnings."""
+def test_the_newest_warnings_are_saved_without_details(monkeypatch):
+    """If there are too many findings, the agent saves the newest warnings without their details."""
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))

@@ -230,7 +230,7 @@ PLACES = {
 
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
 def test_the_pci_address_is_read_from_the_device_name(name, place):
-    """The libvirt device pci_0000_84_00_0 has the address 0000:84:00.0. Other names are kept as they are."""
+    """The device name pci_0000_84_00_0 contains the address 0000:84:00.0. A name without an address stays unchanged."""
     assert place_of(name) == place
 
 

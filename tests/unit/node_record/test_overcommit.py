@@ -85,8 +85,8 @@ def test_s90_disk_over_commit_omits_attached_cinder_volumes(attached):
     assert over_commit(guests, [file(QCOW2, 2 * GIB, GIB), measured]).total_bytes == GIB
 
 
-def test_a_file_with_an_extended_volume_name_is_a_local_disk():
-    """A disk file named volume-UUID-of-mine counts as a local disk of the guest, not as a Cinder volume."""
+def test_a_file_with_a_suffixed_volume_name_is_a_local_disk():
+    """A disk file named like a Cinder volume plus a suffix counts as a local disk of the guest."""
     odd = f"/i/{VOLUME}-of-mine"
     assert guest_files(host(guest("a", disk(odd, form="raw")))) == {GuestFile(path=odd, format="raw")}
 

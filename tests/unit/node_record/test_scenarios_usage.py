@@ -329,8 +329,8 @@ def test_s24_an_incoming_resize_uses_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_a_failed_resize_counts_while_its_context_exists():
-    """An incoming resize in status error counts as used while the instance still has the context of this migration."""
+def test_s25_a_failed_resize_with_a_context_counts_as_used():
+    """While an instance has the migration context of a failed resize to this host, the resize counts as used."""
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
@@ -416,14 +416,14 @@ def hours(number):
     ],
 )
 def test_s37_only_the_newest_migration_of_an_instance_counts(second, counted):
-    """If an instance has two migrations to this host, only the newest migration counts as used."""
+    """If an instance has two migrations to this host, the host's used amounts count only the newest migration."""
     resize = migration(1, updated_at=hours(1), **INCOMING)
     live = dataclasses.replace(LIVE, id=2, **second)
     assert used(state(resizing(**AWAY), migrations=(resize, live))) == counted
 
 
-def test_s38_a_migration_without_its_context_adds_no_usage():
-    """An incoming migration adds no usage if the instance's migration context belongs to another migration."""
+def test_s38_a_migration_with_a_wrong_context_adds_no_usage():
+    """An incoming migration adds no usage if the instance's context has the ID of another migration."""
     context = MigrationContext(migration_id=2)
     there = resizing(migration_context_id=2, context=context, **AWAY)
     world = state(there, migrations=(migration(**INCOMING),))

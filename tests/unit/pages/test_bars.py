@@ -50,8 +50,8 @@ def test_a_larger_amount_has_an_equal_or_wider_segment(parts, width):
 
 
 @given(PARTS, st.floats(0, 0.2))
-def test_merged_small_parts_keep_the_total_of_each_kind(parts, least):
-    """If small parts of a bar are merged, the total amount of each kind of part stays the same."""
+def test_merged_parts_of_a_bar_keep_their_total_amount(parts, least):
+    """If small parts of the same kind are merged in a bar, their total amount stays the same."""
 
     def sums(listed):
         return {meaning: sum(part.amount for part in listed if part.meaning is meaning) for meaning in Meaning}

@@ -25,8 +25,8 @@ def test_an_excerpt_of_an_error_page_contains_no_secret():
         assert said.startswith("you sent")
 
 
-def test_an_excerpt_starts_with_the_first_line_of_the_page():
-    """The agent quotes the beginning of an indented error page from its first line, and leaves out the indentation."""
+def test_the_excerpt_of_an_error_page_omits_indentation():
+    """The agent's excerpt of an error page starts with the page's first line and omits indentation."""
     said = quoted("\n".join(f"{' ' * 100}line {number}" for number in range(100)), ("t" * 2000,))
     assert said.startswith("line 0 line 1 line 2")
 

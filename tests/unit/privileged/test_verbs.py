@@ -84,8 +84,8 @@ def test_the_helper_asks_lvs_only_for_existing_volume_groups() -> None:
 
 
 @pytest.mark.parametrize("report", [done('{"report": [{"vg": []}]}'), done("nonsense")])
-def test_the_helper_lists_no_volumes_without_a_group(report: Completed) -> None:
-    """The output of vgs contains no volume group. The privileged helper refuses to list logical volumes."""
+def test_volumes_are_not_listed_if_vgs_shows_no_volume_group(report: Completed) -> None:
+    """If the output of vgs shows no volume group, the privileged helper refuses to list logical volumes."""
     with pytest.raises(Untrusted, match="vgs"):
         ask(Verb.LVM_VOLUMES, Recorder(report))
 

@@ -95,8 +95,8 @@ def world(**changes):
     return snapshot(**{**usual, **changes})
 
 
-def test_a_companion_allocates_unknown_volumes_and_guests():
-    """In role companion (beside nova-compute), the agent allocates what volumes and guests unknown to nova use."""
+def test_a_companion_allocates_for_unknown_volumes_and_guests():
+    """In role companion (beside nova-compute), the agent allocates for volumes and guests unknown to nova."""
     plan = decided(world(), BESIDE).plan
     assert plan.writes == ()
     assert held(plan, VOLUME) == {"DISK_GB": 3}
@@ -172,19 +172,16 @@ def test_allocated_cpu_and_memory_are_updated_without_lvm():
 
 
 @pytest.mark.parametrize("policy", [UnmanagedPolicy.REPORT, UnmanagedPolicy.IGNORE])
-def test_unknown_volumes_lose_their_allocation_by_policy(policy):
-    """The operator sets foreign_volumes to "report" or "ignore".
-
-    The agent removes its allocation for unknown volumes.
-    """
+def test_the_allocation_for_an_unknown_volume_is_removed(policy):
+    """If foreign_volumes is "report" or "ignore", the agent removes its allocation for an unknown volume."""
     recorded = view(ours(VOLUME, DISK_GB=3), provider=NOVA)
     chosen = dataclasses.replace(BESIDE, foreign_volumes=policy)
     plan = decided(world(placement=recorded), chosen).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == ({}, {"VCPU": 2, "MEMORY_MB": 512})
 
 
-def test_a_guest_with_an_allocation_gets_no_second_one():
-    """A guest that nova does not know already has an allocation in Placement. The agent adds none of its own."""
+def test_a_guest_unknown_to_nova_gets_no_second_allocation():
+    """A guest is unknown to nova and has an allocation in Placement. The agent adds no second allocation."""
     counted = view(allocations(uuid("ghost"), VCPU=2, MEMORY_MB=512), provider=NOVA)
     assert held(decided(world(placement=counted), BESIDE).plan, GUEST) is None
 
@@ -422,7 +419,7 @@ PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provi
 
 
 def test_a_takeover_removes_allocations_and_raises_reserved():
-    """The agent takes nova-compute's place. It removes the agent's own allocations and raises the reserved DISK_GB."""
+    """The agent replaces nova-compute. It removes its own allocations and reserves DISK_GB for the volumes instead."""
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3
@@ -438,8 +435,8 @@ def test_a_takeover_waits_until_nova_compute_has_ended():
 @pytest.mark.parametrize(
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
-def test_a_takeover_keeps_volume_allocations_without_lvm(lost, volume_goes, guest_goes):
-    """The agent takes nova-compute's place, and LVM cannot be read. The agent keeps its allocations for volumes."""
+def test_a_takeover_keeps_volume_allocations_if_lvm_is_unread(lost, volume_goes, guest_goes):
+    """If LVM cannot be read when the agent replaces nova-compute, the agent keeps its allocations for volumes."""
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 

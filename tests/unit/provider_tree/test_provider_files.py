@@ -64,8 +64,8 @@ def test_s129_an_entry_for_the_host_replaces_the_general_one():
     assert "CUSTOM_T" in tree(world(), every).root.traits_wanted
 
 
-def test_provider_yaml_applies_to_a_planned_root_provider():
-    """The agent plans a provider for a new host. The provider has the resource class from provider.yaml."""
+def test_provider_yaml_applies_to_a_new_root_provider():
+    """If the root provider does not exist yet, the agent plans it with the inventory from provider.yaml."""
     named = entry(inventory("CUSTOM_B", 5), name=NODE)
     assert custom(tree(snapshot(placement=view(providers=())), named).root) == {"CUSTOM_B": 5}
 
@@ -147,8 +147,8 @@ def after(*was, entries=(), there=None):
 A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID, Added.TRAIT, "CUSTOM_T")
 
 
-def test_removing_an_entry_keeps_the_traits_of_operators():
-    """The agent removes the class and trait of a deleted entry of provider.yaml. A trait set by an operator stays."""
+def test_traits_of_operators_stay_after_an_entry_is_deleted():
+    """After an entry of provider.yaml is deleted, the agent removes only the class and trait of that entry."""
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -284,8 +284,8 @@ ADDED_TO = dataclasses.replace(
 )
 
 
-def test_a_gpu_provider_keeps_its_values_during_a_conflict():
-    """Two entries in provider.yaml for a GPU's provider conflict. The agent keeps the values that it added earlier."""
+def test_a_gpu_provider_keeps_added_values_during_a_conflict():
+    """If two provider.yaml entries conflict, a GPU's provider keeps the values that the agent added earlier."""
     was = (Addition(GPU.uuid, Added.RESOURCE_CLASS, "CUSTOM_A"), GPU_TRAIT)
     found = on_gpu(CARD, *CONTRADICTING, there=ADDED_TO, was=was)
     (put,) = of_gpu(found)

@@ -98,7 +98,8 @@ def test_a_reserve_above_the_disk_total_is_reported():
     assert terms.overflow == 5
 
 
-def test_the_reserved_amount_is_the_sum_of_its_listed_parts():
+def test_the_listed_parts_add_up_to_the_reserved_amount():
+    """The parts that the agent lists, such as reserved_host_disk_mb, add up to the reserved amount of DISK_GB."""
     claims = [by_hand(GIB // 2), made_by(Cause.BLOCK_STORAGE, 2 * GIB), made_by(Cause.VOLUME_ORPHANED, GIB // 4)]
     after, terms = raised(DISK, (("reserved_host_disk_mb", 2),), claims, settings())
     assert terms.terms[0] == ("reserved_host_disk_mb", 2)
@@ -113,8 +114,8 @@ RESERVE, REPORT, IGNORE = UnmanagedPolicy.RESERVE, UnmanagedPolicy.REPORT, Unman
     ("volumes", "guests", "expected"),
     [(RESERVE, RESERVE, 6), (RESERVE, REPORT, 5), (REPORT, RESERVE, 1), (IGNORE, RESERVE, 1), (REPORT, IGNORE, 0)],
 )
-def test_volumes_and_guests_are_reserved_by_separate_options(volumes, guests, expected):
-    """The options foreign_volumes and unknown_guests decide separately what the agent adds to reserved."""
+def test_reserves_for_volumes_and_guests_have_separate_options(volumes, guests, expected):
+    """The option foreign_volumes controls the reserve for volumes, and unknown_guests the reserve for guests."""
     claims = [
         by_hand(GIB),
         made_by(Cause.VOLUME_ORPHANED, 2 * GIB),

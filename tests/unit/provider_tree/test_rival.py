@@ -207,8 +207,8 @@ def test_a_ratio_is_kept_if_nothing_else_was_changed(there, ratio):
     assert read == dataclasses.replace(there, allocation_ratio=ratio)
 
 
-def test_the_ratio_of_an_unwritten_inventory_is_kept():
-    """The agent has never written an inventory that is in Placement. It keeps the allocation ratio of the inventory."""
+def test_the_ratio_of_another_clients_inventory_is_kept():
+    """The agent keeps the allocation ratio of an inventory that only another client has written."""
     odd = root(dataclasses.replace(THEIRS, allocation_ratio=16.0), inventory("CUSTOM_X", 1, allocation_ratio=3.0))
     assert without_foreign_ratios(odd, None) == odd
     assert without_foreign_ratios(odd, written()).inventory("CUSTOM_X") == inventory(

@@ -140,8 +140,8 @@ def test_json_of_a_finding_shows_the_exact_volume_size():
     assert finding["facts"] == {"group": "guests", "size_bytes": 8_053_063_680}
 
 
-def test_json_lists_the_planned_writes_in_order():
-    """The JSON of a plan lists the agent's planned writes to Placement in order."""
+def test_json_lists_planned_writes_in_the_order_of_the_plan():
+    """The JSON lists the planned writes in the order in which the agent sends the writes to Placement."""
     plan = audit_document(REPORT)["plan"]
     assert [write["kind"] for write in plan["writes"]] == [
         "create-provider",

@@ -140,8 +140,8 @@ def test_heal_changes_nothing_on_another_compute_node(below):
         ({"host": "cmp2", "deleted": True}, "not certain on which host the instance is: the instance is deleted"),
     ],
 )
-def test_heal_removes_nothing_if_an_instance_may_run_here(changes, words):
-    """If an instance with allocations on two hosts may run here, heal removes none of its allocations."""
+def test_heal_removes_nothing_if_the_instance_could_be_here(changes, words):
+    """An instance has allocations on two hosts: heal removes none if the instance is or could be on this host."""
     held = record("z", here={"VCPU": 1}, there={"VCPU": 1})
     scene = scene_of(world(held, instances=[facts.instance("z", **changes)]), held)
     assert words in declined(scene, "consumer-on-several-providers", held)

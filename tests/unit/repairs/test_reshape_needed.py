@@ -201,8 +201,8 @@ def test_a_reshape_is_declined_if_the_allocation_has_moved():
     assert "has no VGPU on the root provider any more" in declined(scene)
 
 
-def test_a_reshape_needs_all_mediated_devices():
-    """If the agent cannot read a mediated device of the host, heal declines the reshape."""
+def test_a_reshape_is_declined_if_an_mdev_is_unreadable():
+    """If the agent cannot read a mediated device (mdev) of the host, heal declines the reshape."""
     odd = gpu_host(USED, odd=(OddDevice(name="mdev_x", reason="?"),))
     assert "the agent cannot read these mediated devices" in declined(gpu_scene(libvirt=odd))
 

@@ -340,8 +340,8 @@ def unread(world):
     ],
     ids=["not read", "no source at all", "not asked for", "read", "the operator's own reserve alone is more"],
 )
-def test_reserved_disk_is_kept_without_the_image_folder(world, chosen, reserved):
-    """With reserve_image_cache, the agent does not reduce `reserved` of DISK_GB if cached images cannot be read."""
+def test_reserved_disk_is_kept_if_cached_images_are_unreadable(world, chosen, reserved):
+    """With reserve_image_cache, the agent keeps `reserved` of DISK_GB if nova's cached images are unreadable."""
     assert disk_of(world, chosen)[0].reserved == reserved
 
 

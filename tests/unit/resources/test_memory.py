@@ -72,8 +72,8 @@ def test_memory_mb_is_the_memory_of_the_host(world, options, expected):
     assert Memory().inventory(world, settings(**options)) == expected
 
 
-def test_the_memory_of_a_guest_counts_even_if_shut_off():
-    """Every guest that libvirt defines uses MEMORY_MB, a running guest as well as one that is shut off."""
+def test_a_guest_that_is_shut_off_still_uses_memory_mb():
+    """Every guest that libvirt defines uses MEMORY_MB, whether the guest runs or is shut off."""
     world = snapshot(libvirt=host(domain("i1"), domain("i2", memory_mib=256, state=DomainState.SHUTOFF)))
     assert {(c.consumer.key, c.amount) for c in Memory().held(world, settings())} == {
         (uuid("i1"), 128),

@@ -147,8 +147,8 @@ GROUPS = {
 
 
 @pytest.mark.parametrize(("found", "before", "expected"), GROUPS.values(), ids=GROUPS.keys())
-def test_a_replaced_volume_group_is_noticed(found, before, expected):
-    """The agent notices by a new UUID or missing volumes that the guest disks' volume group was replaced."""
+def test_the_agent_notices_a_replaced_volume_group(found, before, expected):
+    """The agent notices that a volume group was replaced, for example if the group has a new UUID."""
     world = snapshot(placement=HELD, libvirt=host(LVM_GUEST), lvm=found)
     world = dataclasses.replace(world, store=before)
     assert (store_doubt(world, lvm_settings()) is not None) is expected

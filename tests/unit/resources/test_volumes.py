@@ -134,8 +134,8 @@ def test_a_volume_owner_is_unknown_if_libvirt_is_down() -> None:
     )
 
 
-def test_raid_parts_and_snapshots_count_for_the_instance() -> None:
-    """The RAID parts and the snapshot of an instance's LVM volume count for the instance."""
+def test_raid_parts_and_snapshots_add_to_the_size_of_a_volume() -> None:
+    """The agent adds the sizes of RAID parts and snapshots to the size of the instance's LVM volume."""
     disk = f"{HERE}_disk"
     rows = owners(
         snapshot(
@@ -260,8 +260,8 @@ def test_a_cached_thin_disk_counts_for_its_instance() -> None:
     }
 
 
-def test_a_vdo_pool_belongs_to_the_instance_of_its_disk() -> None:
-    """If an LVM VDO pool stores an instance's disk, the size of the pool counts for the instance."""
+def test_a_vdo_pool_counts_for_the_instance_that_uses_it() -> None:
+    """If an instance's disk is in an LVM VDO pool, the size of the pool counts for the instance."""
     vdo = volume(f"{HERE}_disk", 0, pool="vpool", segment_type="vdo")
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 

@@ -394,8 +394,8 @@ def test_refused_credentials_are_logged_as_one_error(log):
     ]
 
 
-def test_refused_credentials_after_an_outage_are_one_error(log):
-    """If Placement is down and then refuses the credentials, the agent logs the refusal at once as an error."""
+def test_refused_credentials_after_an_outage_are_logged_as_error(log):
+    """If Placement is down and then refuses the credentials, the agent logs the first refusal as an error."""
     assert levels_of(log, DOWN, DOWN, DENIED, DENIED) == [
         (events.SOURCE_LOST, logging.WARNING),
         (events.SOURCE_STILL_LOST, logging.WARNING),

@@ -151,8 +151,8 @@ def test_findings_are_counted_once_after_an_outage(day):
     assert not of(day.audit(report_of(*LEAKS[:2])), events.FINDINGS_KNOWN_AGAIN)
 
 
-def test_findings_are_counted_after_the_next_complete_audit(day):
-    """After an outage of Placement, the agent logs the number of findings at its next complete audit."""
+def test_a_complete_audit_logs_the_number_of_findings(day):
+    """After an outage of Placement, a complete audit logs the number of findings, and a crashed audit does not."""
     day.audit(report_of(*UNKNOWN, lost="placement"))
     logged = day.audit(report_of(outcome=Outcome.CRASHED, sources=()))
     assert not of(logged, events.FINDINGS_KNOWN_AGAIN)

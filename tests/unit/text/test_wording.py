@@ -59,8 +59,8 @@ def test_a_long_list_is_printed_as_three_items_and_a_count():
     assert some_of(["a", "b", "c", "d", "e"]) == "a, b, c and 2 more"
 
 
-def test_more_than_five_similar_items_become_a_group():
-    """More than five items of one kind become a group at the place of their first item. Fewer items stay separate."""
+def test_more_than_five_items_of_one_kind_form_a_group():
+    """More than five items of one kind in a list form a group; fewer items stay separate."""
     few, many = "abcde"[:FEW], "uvwxyz"[: FEW + 1]
     mixed = [*few[:2], *many[:3], *few[2:], *many[3:]]
     found = alike(mixed, lambda one: one in many)

@@ -19,8 +19,8 @@ def test_the_time_offset_of_a_host_is_a_fraction_below_1(identity, salt):
     assert 0.0 <= phase(identity, salt) < 1.0
 
 
-def test_the_time_offset_of_a_host_is_the_same_in_every_process():
-    """A new process of the agent computes the same time offset within the interval for a host."""
+def test_every_process_computes_the_same_time_offset_for_a_host():
+    """Every process of the agent computes the same time offset for a host's periodic actions."""
     script = f"from agent.timing.splay import phase; print(repr(phase({HOSTS[0]!r}, 'interval')))"
     # PYTHONHASHSEED is random unless it is set, so a phase from hash() would differ.
     told = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
@@ -45,11 +45,8 @@ def test_two_salts_give_a_host_unrelated_time_offsets():
     assert 800 < both < 1200
 
 
-def test_the_time_offset_separates_host_name_and_salt():
-    """A host's time offset is a hash of its name and a salt.
-
-    Host "bc" with salt "a" and host "c" with salt "ab" get different offsets.
-    """
+def test_a_letter_moved_to_the_salt_changes_the_time_offset():
+    """Host "bc" with salt "a" and host "c" with salt "ab" get different time offsets."""
     assert phase("bc", "a") != phase("c", "ab")
 
 

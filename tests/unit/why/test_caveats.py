@@ -68,9 +68,9 @@ DISK = RequestGroup(resources=(("DISK_GB", 1),))
 
 
 def test_why_warns_that_placement_may_offer_only_one_host():
-    """Placement may offer only one of the fitting hosts if a sharing provider alone serves the unnumbered group.
+    """`stocktake why` warns if a sharing provider serves all of a request's unnumbered group.
 
-    `stocktake why` warns of this.
+    Placement may then offer one host only.
     """
     world = [host(ratio=1.0, **SHARED), NFS]
     assert "may offer only one of the hosts that fit" in answer(DISK, vcpus(1, "1"), world=world).caveats[0]

@@ -126,7 +126,7 @@ _BRING_OTHERS = (RemedyKind.ADD_TRAIT, RemedyKind.ADD_AGGREGATE, RemedyKind.REMO
 
 
 @given(st.integers(0, 2**32))
-def test_freed_capacity_does_not_replace_a_missing_trait(seed):
+def test_freed_capacity_does_not_help_if_a_trait_is_missing(seed):
     """A request that needs a missing trait stays refused if the operator only frees capacity."""
     for tree, request, world in answers(seed):
         missing = _traits_of_unnumbered(tree)

@@ -35,11 +35,8 @@ def trees(wanted: int, *hosts: OfferedProvider, own: str | None = "here-uuid") -
 NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked from here'
 
 
-def test_a_higher_ratio_for_another_host_is_not_advised():
-    """A request does not fit on another host.
-
-    `stocktake why` advises a smaller request, and not a higher ratio there.
-    """
+def test_a_higher_ratio_is_not_advised_for_other_hosts():
+    """For a host other than this one, `stocktake why` advises a smaller request and no higher ratio."""
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (

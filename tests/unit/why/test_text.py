@@ -124,8 +124,8 @@ def test_why_says_that_this_host_refuses_the_request(others, is_whole, code):
     assert lines(report, WIDE)[1] == "host-1: Placement offers it, but this host refuses it"
 
 
-def test_a_host_that_refuses_is_not_counted_as_fitting():
-    """`stocktake why` does not count a host as fitting if the host itself refuses what Placement offers."""
+def test_a_host_that_refuses_a_request_is_not_counted_as_fitting():
+    """`stocktake why` does not count a host that Placement offers if the host itself refuses the request."""
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)

@@ -39,6 +39,6 @@ def test_the_answer_about_an_undone_repair_shows_the_undo() -> None:
         ("9" * 8, entry()),
     ],
 )
-def test_a_finding_is_repaired_only_if_the_journal_shows_it(typed: str, found: Entry) -> None:
-    """A refused repair in the journal, for example, does not count as a repair of the finding."""
+def test_a_finding_is_shown_as_repaired_only_after_a_repair(typed: str, found: Entry) -> None:
+    """If the journal has only a refused repair of a finding, the agent does not show the finding as repaired."""
     assert ended_words(typed, (), (found,)) is None

@@ -26,8 +26,8 @@ def test_an_older_message_does_not_replace_a_newer_one():
     assert outcomes(store) == {"a": "findings"}
 
 
-def test_an_outcome_begins_with_its_first_message():
-    """If a host sends the same outcome three times, the outcome began at the time of the first message."""
+def test_a_repeated_outcome_keeps_its_start_time():
+    """If a host sends the same outcome three times, the outcome's start time is the time of the first message."""
     store = HostStore()
     for at in (1.0, 2.0, 3.0):
         store.receive(at, clean("a", outcome="crashed"))

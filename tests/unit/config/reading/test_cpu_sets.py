@@ -41,8 +41,8 @@ def test_s80_a_cpu_in_both_cpu_sets_is_rejected(tmp_path):
 
 
 @pytest.mark.parametrize("option", ["cpu_shared_set", "cpu_dedicated_set"])
-def test_s80_reserved_host_cpus_exclude_cpu_sets(tmp_path, option):
-    """reserved_host_cpus cannot be set together with cpu_shared_set or cpu_dedicated_set."""
+def test_s80_reserved_host_cpus_with_a_cpu_set_is_rejected(tmp_path, option):
+    """The option reserved_host_cpus is rejected if cpu_shared_set or cpu_dedicated_set is set."""
     (problem,) = refusals(tmp_path, f"[DEFAULT]\nreserved_host_cpus = 1\n[compute]\n{option} = 0-3\n")
     assert "[DEFAULT] reserved_host_cpus = 1: cannot be set together with" in problem
     assert f"[compute] {option} = 0-3" in problem

@@ -83,11 +83,8 @@ def test_unreserved_vcpus_of_an_unknown_guest_are_sold_twice(reserved: int, sold
     assert losses_of(report).sold_twice.amounts == ({"VCPU": sold_twice} if sold_twice else {})
 
 
-def test_reserved_host_memory_does_not_cover_unknown_guests():
-    """reserved_host_memory_mb reserves memory only for the host.
-
-    Placement can allocate the memory of a guest unknown to nova.
-    """
+def test_memory_of_an_unknown_guest_is_sold_twice():
+    """Placement can sell the memory of a guest unknown to nova, even if reserved_host_memory_mb is as large."""
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))
@@ -95,7 +92,7 @@ def test_reserved_host_memory_does_not_cover_unknown_guests():
 
 
 def test_unallocated_vcpus_of_an_unknown_guest_are_sold_twice():
-    """A guest unknown to nova uses 8 VCPU, 6 of them allocated. Placement can give the other 2 to an instance."""
+    """An unknown guest uses 8 VCPU, 6 of them allocated; Placement can sell the other 2 VCPU a second time."""
     guest = row("5e0f", held=8, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     own = row(own_consumer_uuid(HOST, Cause.FOREIGN_GUEST), recorded=6, consumer_kind="stocktake")
     report = dataclasses.replace(CLEAN, ledger=(guest, own), inventory=(offer(),))

@@ -86,15 +86,15 @@ def test_the_ledger_table_shows_differences_first():
     assert table.search
 
 
-def test_the_ledger_table_shows_a_question_mark_if_unread():
-    """If Placement was not read, the host page shows "?" for every amount that Placement has recorded."""
+def test_the_ledger_shows_a_question_mark_without_placement():
+    """If Placement was not read, the ledger on the host page shows "?" for each amount recorded in Placement."""
     *_, table = section(UNREAD, "ledger").blocks
     place = [column.heading for column in table.columns].index("recorded")
     assert {row[place].text for row in table.rows} == {"?"}
 
 
 def test_the_host_page_lists_the_volumes_unknown_to_nova():
-    """The storage section of the host page lists volumes unknown to nova, and says how many more there are."""
+    """The host page lists the largest volumes unknown to nova, and says how many are left out."""
     _, table = section(SCREEN, "storage").blocks
     assert texts_of(table) == [
         ["120 GiB", "128849018880", "foreign", "guests/backup-by-hand", "linear volume backup-by-hand", "vg guests"]
@@ -157,7 +157,7 @@ def test_the_last_section_lists_what_is_unknown():
     )
 
 
-def test_the_host_page_says_if_nothing_is_unknown():
+def test_the_host_page_says_that_nothing_is_unknown():
     """If all sources were read, the last section of the host page says that nothing is unknown."""
     (said,) = section(dataclasses.replace(SCREEN, findings=(), plan=type(SCREEN.plan)()), "unknown", view={}).blocks
     assert said.text.startswith("Nothing: ")

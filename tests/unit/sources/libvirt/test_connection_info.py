@@ -32,5 +32,5 @@ def nature(missing=()):
     ids=["for ever", "a CPU came online", "a CPU went", "refused a while ago", "refused long ago"],
 )
 def test_cached_host_facts_expire_if_a_cpu_changes(missing, online, later_s, holds):
-    """If a CPU goes online or offline, the agent reads its cached facts about the host from libvirt again."""
+    """Cached facts about the host expire if a CPU goes online or offline, so the agent asks libvirt anew."""
     assert nature(missing).still_holds(online, 1000.0 + later_s) == holds

@@ -40,8 +40,8 @@ def test_all_domains_are_read_without_reliable_events():
     assert [len(read(cache)) for _ in range(3)] == [200, 200, 200]
 
 
-def test_domains_are_read_in_turns_with_reliable_events():
-    """With reliable libvirt events, the agent reads some domains in each audit, and all within ten audits."""
+def test_reliable_events_let_the_agent_read_domains_in_turns():
+    """If libvirt's events are reliable, the agent reads some domains in each audit, and all within ten audits."""
     turns = in_turns(warm_cache())
     assert set().union(*turns) == set(UUIDS)
     assert sum(map(len, turns)) == len(UUIDS)

@@ -221,8 +221,8 @@ def test_assigned_pci_functions_are_listed_by_full_address():
     assert parse(taken).pci_addresses == ("0000:81:0a.1", "0001:02:03.0")
 
 
-def test_a_guest_lists_its_mediated_devices_by_uuid():
-    """The agent reads the UUIDs of a guest's mediated devices from its XML, and rejects a missing or invalid UUID."""
+def test_the_uuids_of_a_guests_mediated_devices_are_read():
+    """The agent reads the UUIDs of mediated devices from a guest's XML, and rejects a missing or invalid UUID."""
     named = "4B20D080-1B54-4048-85B3-A6A62D165C01"
     hostdev = "<hostdev mode='subsystem' type='mdev' model='vfio-pci' managed='no'><source>{}</source></hostdev>"
     guest = parse(domain_xml("gpu", disks=(hostdev.format(f"<address uuid='{named}'/>"),)))

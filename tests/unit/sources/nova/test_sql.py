@@ -21,8 +21,8 @@ def test_a_query_is_retried_after_certain_mysql_errors(code):
 
 # Wrong password, no such database, no server on the port, too many connections, statement limit reached.
 @pytest.mark.parametrize("code", [1045, 1049, 2003, 1040, 1969])
-def test_a_query_is_not_retried_after_other_mysql_errors(code):
-    """The agent does not repeat a query after MySQL errors such as a refused login or a statement's time limit."""
+def test_a_query_is_not_retried_after_a_refused_login(code):
+    """The agent does not retry a query after a MySQL error such as a refused login or a statement's time limit."""
     assert not _worth_repeating(failure(code))
 
 

@@ -131,8 +131,8 @@ def test_integrity_metadata_belongs_to_the_raid_image() -> None:
     }
 
 
-def test_a_snapshot_of_a_cached_volume_has_no_parent() -> None:
-    """The agent reads a thin snapshot of a cached LVM volume as a volume without a parent."""
+def test_a_snapshot_is_not_a_part_of_the_cached_volume() -> None:
+    """A thin snapshot of a cached LVM volume is a separate volume, and not a part of the cached volume."""
     rows = (
         volume_row(lv_name="z", segtype="cache", seg_le_ranges="[z_corig]:0-2", origin="[z_corig]", pool_lv="[fast]"),
         volume_row(lv_name="[z_corig]", segtype="thin", seg_le_ranges="", pool_lv="tpool"),
