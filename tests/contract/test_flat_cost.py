@@ -189,7 +189,7 @@ def test_s149_an_audit_reads_a_changed_provider_in_full(tmp_path, placement):
 
 
 def test_an_audit_corrects_an_inventory_restored_from_a_backup(tmp_path, placement):
-    """A backup restores an old inventory in Placement, and the provider's generation stays the same.
+    """An operator restores Placement's database from a backup with an old inventory.
 
     A later audit corrects the inventory.
     """
@@ -279,8 +279,8 @@ def test_a_second_audit_confirms_usage_of_an_unlisted_consumer(tmp_path, placeme
         assert unlisted(made.audit()) == {}
 
 
-def test_most_audits_read_the_usage_of_one_provider(tmp_path, placement):
-    """One of four providers has usage without a consumer. Most audits read only the usage of that provider."""
+def test_most_audits_read_no_usage_of_child_providers(tmp_path, placement):
+    """If only the root provider has usage without a consumer, most audits read no usage of child providers."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
         children = [placement.make_provider(parent=root) for _ in range(3)]

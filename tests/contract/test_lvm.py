@@ -319,8 +319,8 @@ def test_closing_a_test_volume_group_leaves_nothing_behind(tmp_path: pathlib.Pat
 
 
 @root
-def test_a_failed_test_volume_group_leaves_nothing_behind(tmp_path: pathlib.Path) -> None:
-    """If `vgcreate` fails for a volume group for tests, no files or loop devices are left."""
+def test_a_failed_vgcreate_leaves_nothing_behind(tmp_path: pathlib.Path) -> None:
+    """If `vgcreate` fails, the tests' helper leaves no file and no loop device behind."""
     rigs.make_group(tmp_path, "probe").close()
     with pytest.raises(NoVolumeGroup, match="vgcreate"):
         VolumeGroupRig(folder=tmp_path, name="in valid", size_bytes=64 * MIB).create()

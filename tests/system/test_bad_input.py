@@ -168,8 +168,8 @@ def test_an_invalid_option_ends_the_agent_with_78(between, host, changes, words)
     assert not host.report_file.exists()
 
 
-def test_every_configuration_problem_is_reported_at_once(between, host):
-    """The configuration has several errors; the agent prints each of them before it exits with 78."""
+def test_the_agent_prints_all_configuration_problems_together(between, host):
+    """If the configuration has several problems, the agent prints all of them before it exits with 78."""
     folder = host.folder / "providers"
     folder.mkdir()
     (folder / "a.yaml").write_text("meta:\n  schema_version: '2.0'\n")

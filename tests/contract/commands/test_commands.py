@@ -359,8 +359,8 @@ def test_commands_exit_127_for_an_unknown_consumer(host, command):
     assert "libvirt" in ended.stderr
 
 
-def test_inventory_shows_total_used_and_free_amounts(host):
-    """`stocktake inventory` prints one row for each resource class of the host."""
+def test_inventory_prints_a_row_for_each_resource_class(host):
+    """`stocktake inventory` prints a row for each resource class, with total, used and free amounts."""
     code, rows = host.json("inventory")
     assert code == 0
     assert [list(row) for row in rows] == [INVENTORY_KEYS] * 3

@@ -66,8 +66,8 @@ def test_config_check_live_exits_0_if_every_service_answers(host):
 
 
 @pytest.mark.parametrize("what", DEAD)
-def test_config_check_live_exits_2_if_a_service_fails(host, what):
-    """`stocktake config check --live` says which service or directory is unusable, and why."""
+def test_config_check_live_exits_2_and_shows_what_failed(host, what):
+    """`stocktake config check --live` exits with 2 and shows which service or directory failed, and why."""
     port = free_port()
     changes = {
         group: {name: value.format(port=port) if isinstance(value, str) else value for name, value in options.items()}

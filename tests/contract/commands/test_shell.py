@@ -78,7 +78,7 @@ def test_each_command_prints_a_help_text(name):
     ],
 )
 def test_stocktake_exits_127_for_invalid_arguments(arguments, said):
-    """For an unknown command, option, column or argument, stocktake prints a message to stderr and no traceback."""
+    """For invalid arguments, such as an unknown command or option, stocktake exits with 127."""
     ended = stocktake(*arguments)
     assert (ended.code, ended.stdout) == (127, "")
     assert said in ended.stderr
@@ -295,7 +295,7 @@ def test_audit_exits_78_for_an_empty_configuration(tmp_path):
 
 
 def test_status_exits_75_if_the_report_file_is_missing(config, tmp_path):
-    """No daemon has written a report since boot. `stocktake status` says so, and mentions `stocktake audit`."""
+    """If no daemon has written the report file since boot, `stocktake status` exits with 75."""
     ended = stocktake("--config-file", config(), "status")
     assert (ended.code, ended.stdout) == (75, "")
     assert ended.stderr == (
@@ -409,7 +409,7 @@ def test_config_show_lists_only_the_requested_options(config, arguments, options
     ],
 )
 def test_config_show_exits_127_for_an_unknown_option_or_group(config, arguments, said):
-    """`stocktake config show rolle` asks: did you mean role?"""
+    """For an unknown option such as `rolle`, `stocktake config show` exits with 127 and suggests `role`."""
     ended = stocktake("--config-file", config(), "config", "show", *arguments)
     assert (ended.code, ended.stdout, ended.stderr) == (127, "", f"stocktake: {said}\n")
 

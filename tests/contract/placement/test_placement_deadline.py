@@ -62,8 +62,8 @@ def test_the_agent_stops_reading_slow_headers_at_the_deadline(address, tmp_path)
         assert listed(client) == ()
 
 
-def test_a_slow_answer_body_ends_at_the_deadline(rest, tmp_path):
-    """Placement sends the body of its answer very slowly, byte by byte. The agent gives up at its deadline."""
+def test_the_agent_stops_reading_a_slow_body_at_the_deadline(rest, tmp_path):
+    """Placement sends the body of an answer slowly, byte by byte. The agent stops reading at the deadline."""
     with gateway(rest.server.url) as gate:
         client = client_of(tmp_path, gate.url, timeout=TIMEOUT_S)
         gate.change = lambda _asked, answer: dataclasses.replace(answer, byte_every_s=BYTE_EVERY_S)

@@ -138,8 +138,8 @@ def test_a_first_read_without_a_broker_fails(filled):
         assert read(source, 30).service is not None
 
 
-def test_a_frozen_broker_makes_reads_fail_until_it_resumes(filled, source):
-    """The message broker freezes while the agent has an open connection to it."""
+def test_reads_fail_until_a_frozen_broker_resumes(filled, source):
+    """If the message broker freezes, the agent's reads from nova-conductor fail until the broker resumes."""
     with filled.broker.paused():
         errors = [failure(source, 3) for _ in range(2)]
     taken_up(filled)

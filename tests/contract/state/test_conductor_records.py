@@ -241,8 +241,8 @@ def test_a_deleted_record_cannot_be_saved_or_deleted_again(empty, client, writer
         apply(writer, DeleteComputeNode(record=stored))
 
 
-def test_a_save_that_nova_rejects_keeps_the_stored_value(empty, client, writer):
-    """The agent saves a compute node record with an unknown CPU architecture. Nova rejects the save with an error."""
+def test_a_record_stays_unchanged_if_nova_rejects_the_save(empty, client, writer):
+    """If nova rejects a save with an unknown CPU architecture, the compute node record stays unchanged."""
     apply(writer, CreateComputeNode(record=RECORD))
     [stored] = records(client)
     wanted = replace(stored, supported_instances=(("z80", "kvm", "hvm"),))

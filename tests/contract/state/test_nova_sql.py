@@ -61,7 +61,8 @@ def test_rows_in_a_database_made_by_nova_are_read_unchanged(nova_cell_url):
     assert replace(fill_and_read(nova_cell_url), now=None, pulse_at=None) == world().expected
 
 
-def test_a_read_has_the_time_of_the_database_in_utc(filled, source):
+def test_the_time_of_a_read_is_the_database_time_in_utc(filled, source):
+    """The agent takes the time of a read from the clock of nova's database, in UTC."""
     before = datetime.datetime.now(datetime.UTC).replace(tzinfo=None, microsecond=0)
     now = read(source).now
     after = datetime.datetime.now(datetime.UTC).replace(tzinfo=None)

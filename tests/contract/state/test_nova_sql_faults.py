@@ -233,7 +233,7 @@ def test_a_low_sql_select_limit_cuts_off_no_rows(server, source_of):
 
 
 def test_the_heartbeat_of_a_deleted_service_is_ignored(server, source_of):
-    """A deleted nova service has the newest heartbeat, and the agent returns the newest of the other services."""
+    """The agent ignores the heartbeat of a deleted nova service, even if this heartbeat is the latest one."""
     moment = datetime.datetime(2026, 11, 21, 10, 0, 0)  # noqa: DTZ001 - nova's columns have no zone
     engine = sqlalchemy.create_engine(server.create_database("beating"))
     cell.create_tables(engine)

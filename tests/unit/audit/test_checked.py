@@ -108,8 +108,8 @@ def test_a_leak_finding_can_end_without_libvirt():
     assert checks(freed).missing(leaked) == ()
 
 
-def test_an_unreadable_guest_blocks_only_its_own_findings():
-    """The agent cannot parse one libvirt domain: a finding about this guest is unknown, and others can be checked."""
+def test_only_findings_about_an_unreadable_guest_are_unchecked():
+    """The agent cannot parse one libvirt domain, and still checks the findings about all other guests."""
     odd = OddDomain(uuid=facts.uuid("i1"), name="i1", reason="no name")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), odd_domains=(odd,)))
     unknown = finding_of("guest-unknown", consumer_uuid=facts.uuid("i1"))
@@ -180,8 +180,8 @@ def test_a_usage_finding_is_unknown_if_usages_were_not_read():
     assert checks(facts.snapshot(placement=read)).missing(unlisted) == ()
 
 
-def test_findings_about_own_writes_are_unknown_after_a_restart():
-    """A restarted agent does not know its earlier writes, so it cannot say that another program overwrote them."""
+def test_a_restarted_agent_cannot_check_for_overwritten_values():
+    """A restarted agent does not know which values it wrote, so it cannot check if a value was overwritten."""
     unexpected = finding_of("trait-unexpected")
     world = facts.snapshot(libvirt=dataclasses.replace(facts.host(), capabilities=None))
     assert WRITES in checks(world, written=None).missing(unexpected)

@@ -104,8 +104,8 @@ def test_an_ended_finding_says_what_has_changed(change, expected):
     assert reason(sighting(finding, before), booked=booked(*now)) == expected
 
 
-def test_an_ended_finding_shows_a_change_by_another_program():
-    """A finding ended because of a change in Placement; the agent says if another program made the change."""
+def test_the_reason_mentions_a_change_by_another_program():
+    """If another program's change in Placement ended a finding, the reason mentions that program's change."""
     before = sighting(LEAKED, vcpu(recorded=8))
     assert reason(before, wrote=frozenset({CONSUMER}))[1] == "placement: 8 VCPU -> nothing"
     assert reason(before, wrote=frozenset({"another"}))[1].endswith(" (this agent did not make this change)")

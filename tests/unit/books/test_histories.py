@@ -20,7 +20,7 @@ def history(*sightings: Sighting, read_until: int = 100, **changes: object) -> H
 
 
 def test_a_merge_keeps_the_first_and_the_last_sighting():
-    """Two processes saw a finding; it keeps the earlier first_seen_at and the later last_seen_at."""
+    """A merge of the histories of two processes keeps the earlier first_seen_at and the later last_seen_at."""
     ours = history(one(first_seen_at=T3, last_seen_at=T3, times=1, stands_since=T3))
     theirs = history(one(first_seen_at=T1, last_seen_at=T4, times=2, confirmed=True, stands_since=T1), read_until=160)
     (found,) = merged(ours, theirs).sightings

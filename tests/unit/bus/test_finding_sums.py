@@ -60,8 +60,8 @@ def test_findings_that_cannot_be_checked_are_counted_by_code():
     assert found["confirmed"] == {"allocation-leaked": 2}
 
 
-def test_the_field_causes_by_code_counts_no_symptoms():
-    """A stale allocation causes `over-capacity`; the field `causes_by_code` counts only the stale allocation."""
+def test_the_field_causes_by_code_counts_only_causes():
+    """A stale allocation causes the finding `over-capacity`; `causes_by_code` counts only the stale allocation."""
     root = seen("allocation-stale-move")
     symptom = seen("over-capacity", caused_by=(root.finding.id,))
     found = sums(root, symptom)

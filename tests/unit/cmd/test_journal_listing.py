@@ -93,8 +93,8 @@ def test_the_journal_table_has_a_heading_for_each_column(config_file: str) -> No
     assert listed.stdout.splitlines()[0].split() == ["ENTRY", "FINDING_ID"]
 
 
-def test_the_journal_finds_entries_by_instance_name() -> None:
-    """The operator may type an instance's whole name as the journal shows it; a part of the name finds nothing."""
+def test_a_journal_search_needs_the_whole_instance_name() -> None:
+    """`stocktake journal` finds entries by the whole name of an instance, and not by a part of the name."""
     entry = Entry(id="a", at=AT, change=change(WHY, consumer_uuid=uuid("gone")))
     assert named_in((entry,), "web-3") == {uuid("gone")}
     assert named_in((entry,), "web") == frozenset()

@@ -170,8 +170,8 @@ def test_the_final_resource_view_log_line_is_limited(tmp_path):
     assert line.endswith(f" audit={UUID}")
 
 
-def test_an_audit_id_can_be_given_for_a_single_log_line(tmp_path):
-    """A log line outside an audit has an audit id only if the code that logs the line gives one."""
+def test_a_log_line_outside_an_audit_shows_a_given_audit_id(tmp_path):
+    """Outside an audit, a log line shows an audit id only if the code that logs the line gives the id."""
     setup_logging(configured(tmp_path))
     LOG.info("agent started")
     LOG.info("audit done", extra={"audit_id": "ffff"})

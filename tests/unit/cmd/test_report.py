@@ -83,14 +83,14 @@ def test_report_writes_a_page_even_without_any_data(host):
 
 
 def test_report_exits_2_if_the_saved_audit_is_too_old(host):
-    """The daemon's last audit is two hours old; the page of `stocktake report` says so."""
+    """If the audit that the daemon saved is older than three intervals, `stocktake report` exits with 2."""
     host.reported(CALM, age_s=7200.0)
     assert report(host).code == 2
     assert "more than 3 intervals of 60 s" in page_of(host)
 
 
 def test_report_exits_75_if_there_is_no_saved_audit(host):
-    """The daemon has saved no audit yet, so `stocktake report` writes no page."""
+    """If the daemon has saved no audit yet, `stocktake report` exits with 75 and writes no page."""
     assert report(host).code == 75
     assert not (host.folder / "page.html").exists()
 

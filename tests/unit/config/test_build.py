@@ -162,8 +162,8 @@ def test_an_invalid_option_is_rejected_with_its_file(tmp_path, text, problem):
     assert found == f"{default}: {problem.replace('DIR', path)}"
 
 
-def test_vcpu_pin_set_allows_reserved_host_cpus(tmp_path):
-    """With vcpu_pin_set, reserved_host_cpus and cpu_shared_set may be set together."""
+def test_reserved_host_cpus_is_allowed_with_vcpu_pin_set(tmp_path):
+    """The option reserved_host_cpus is allowed beside cpu_shared_set if vcpu_pin_set is set."""
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n"
     assert problems_of(tmp_path, text) == []
 

@@ -281,7 +281,8 @@ def test_an_rpc_audit_starts_if_the_minimum_pause_becomes_0(queue):
     assert queue.take(0) == ("rpc",)
 
 
-def test_a_closed_queue_schedules_no_rpc_audit(queue):
+def test_a_closed_audit_queue_drops_rpc_requests(queue):
+    """A closed audit queue drops the waiting RPC requests and accepts no new ones."""
     queue.request_by_peer("rpc")
     queue.close()
     assert queue.waiting == ()

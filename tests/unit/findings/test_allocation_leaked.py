@@ -124,8 +124,8 @@ def sharing(*held: Allocation, **changes: Any) -> PlacementView:
     )
 
 
-def test_a_leaked_allocation_on_shared_storage_is_reported():
-    """If a deleted instance still has an allocation on shared storage, the finding shows the provider's UUID."""
+def test_a_leak_finding_shows_the_shared_storage_provider():
+    """If a deleted instance has an allocation on shared storage, the finding shows the provider's UUID."""
     world = snapshot(nova=state(deleted()), placement=sharing(*allocations(I1, DISK_GB=5)))
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.actual) == (

@@ -25,7 +25,7 @@ FEATURES = MissingPart(part=Part.HOST_FEATURES, why="CPU model is not known")
 
 
 def test_one_finding_lists_all_missing_capabilities():
-    """If libvirt reports neither its CPU features nor its version, one finding lists both."""
+    """If libvirt's answer lacks the CPU features and the version, one finding lists these two capabilities."""
     (found,) = told(VERSION, FEATURES)
     assert found.actual == (
         "libvirt's answer lacks host CPU features (CPU model is not known): in Placement, the agent does not change"

@@ -148,7 +148,7 @@ def test_allocations_on_two_hosts_are_normal_during_a_resize(world):
     assert findings(world, CODE) == ()
 
 
-def test_the_migration_of_another_instance_hides_nothing():
-    """An instance with allocations on two hosts is reported even while another instance is migrating."""
+def test_an_unrelated_migration_does_not_prevent_the_finding():
+    """An instance with allocations on two hosts is reported even while a different instance is migrating."""
     nova = state(instance(), instance("i2", task_state="migrating"), migrations=(migration(1, "i2"),))
     assert len(findings(recorded(dataclasses.replace(ZOMBIE), nova=nova), CODE)) == 1

@@ -105,8 +105,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
-def test_no_finding_without_a_known_change_of_name_or_uuid(world):
-    """The agent reports no changed host name or UUID if nova or Placement could not be read."""
+def test_identity_changed_needs_a_changed_name_or_uuid(world):
+    """The agent reports identity-changed only if it has read a changed name or UUID from nova or Placement."""
     assert findings(world, CODE) == ()
 
 

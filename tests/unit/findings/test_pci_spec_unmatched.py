@@ -16,7 +16,7 @@ ABSENT = pci_settings({"vendor_id": "1234"})
 
 
 def test_an_unmatched_device_spec_entry_is_reported():
-    """If no PCI device matches an entry of [pci] device_spec, the finding shows the entry and the number of devices."""
+    """If no PCI device matches an entry of [pci] device_spec, the agent reports the entry."""
     (found,) = findings(world(device(GPU), device("0000:82:00.0")), CODE, ABSENT)
     assert found.severity is Severity.WARNING
     assert found.expected == 'at least one device of this host matches [pci] device_spec = {"vendor_id": "1234"}'

@@ -67,8 +67,8 @@ QUIET = {
 
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
-def test_vgpus_that_need_not_move_are_not_reported(world, chosen):
-    """The agent reports no VGPU allocation that is already on a child provider."""
+def test_an_unneeded_reshape_of_vgpus_is_not_reported(world, chosen):
+    """If, for example, all VGPU allocations are on child providers, the agent reports no reshape of VGPUs."""
     assert findings(world, "reshape-needed", chosen) == ()
 
 

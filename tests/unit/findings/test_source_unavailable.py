@@ -98,8 +98,8 @@ def test_source_unavailable_shows_the_unchanged_classes():
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), list(CONSEQUENCE.values())[1:], ids=list(CONSEQUENCE)[1:])
-def test_the_consequence_of_a_failed_source_has_a_fixed_key(source, chosen, consequence):
-    """If a source other than Placement cannot be read, the finding has the consequence under the key "frozen"."""
+def test_the_facts_of_a_finding_contain_the_consequence(source, chosen, consequence):
+    """If a source such as libvirt cannot be read, the finding's fact "frozen" contains the consequence."""
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert dict(found.facts) == {"frozen": consequence}
 
@@ -131,8 +131,8 @@ def test_a_failed_source_lists_all_resources_not_updated(chosen):
         assert [name for name in frozen if name not in told] == [], source
 
 
-def test_a_libvirt_outage_lists_the_kept_child_providers():
-    """If libvirt cannot be read, the finding shows which child providers in Placement stay as they are."""
+def test_source_unavailable_shows_unchanged_child_providers():
+    """If libvirt cannot be read, source-unavailable shows which kinds of child providers stay unchanged."""
     standing_child = standing(child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16)))
     (found,) = findings(losing(LIBVIRT, placement=standing_child), CODE)
     assert f"{LIBVIRTS}, memory-encryption providers stay as they are" in found.actual

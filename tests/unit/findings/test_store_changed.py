@@ -92,5 +92,5 @@ QUIET = {
 
 @pytest.mark.parametrize(("world", "chosen"), QUIET.values(), ids=QUIET.keys())
 def test_unchanged_or_unread_disk_storage_is_not_reported(world, chosen):
-    """The agent reports no change of disk storage that is the same or was not read. It does not compare Ceph."""
+    """If disk storage is unchanged, unread or in Ceph, the agent does not report the storage as changed."""
     assert findings(world, CODE, chosen) == ()

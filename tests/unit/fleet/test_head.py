@@ -60,7 +60,7 @@ def test_watch_adds_up_the_problems_of_all_hosts():
     )
 
 
-def test_the_totals_of_a_clean_fleet_show_leaked_nothing():
+def test_the_totals_of_a_clean_fleet_show_no_leaks():
     """The totals of `stocktake watch` show "leaked nothing" if no host has a leaked allocation."""
     assert sums(view(cell(seen(clean())))) == "leaked nothing"
 

@@ -59,8 +59,8 @@ def test_hosts_with_unknown_amounts_come_last(sort):
     assert "never-1" in names(sort=sort)[-3:]
 
 
-def test_the_sort_key_steps_through_all_orders():
-    """After the last sort order, the sort key of `stocktake watch` goes back to the first one."""
+def test_the_first_sort_order_follows_the_last():
+    """The sort orders of `stocktake watch` are worst, host, age, leaked and free. After free, worst follows."""
     sort, found = "worst", []
     for _ in SORTS:
         found.append(sort)

@@ -68,7 +68,7 @@ def test_wake_sends_sigusr1_to_the_holder_of_the_lock(holder, tmp_path):
     assert holder.stdout.readline() == "woken\n"
 
 
-def test_nobody_holds_the_lock_without_a_run_directory(tmp_path):
+def test_the_lock_is_free_if_the_run_directory_is_missing(tmp_path):
     assert AgentLock(str(tmp_path / "missing")).holder() is None
     assert wake(str(tmp_path / "missing")) is None
 

@@ -110,7 +110,7 @@ def test_s121_a_device_with_a_physical_network_is_not_published():
     assert pci_providers(decided(world(*VFS), chosen)) == {PF: {VF_CLASS: 4}}
 
 
-def test_s122_an_unused_device_outside_device_spec_is_removed():
+def test_s122_an_unselected_unused_device_loses_its_provider():
     """If [pci] device_spec no longer selects an unused device, the agent deletes the device's provider."""
     there = tree(child(GPU, inventory(T4, 1)))
     decision = decided(world(device(GPU), placement=there), pci_settings())

@@ -441,6 +441,6 @@ def test_a_takeover_keeps_volume_allocations_if_lvm_is_unread(lost, volume_goes,
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 
 
-def test_a_takeover_without_own_allocations_writes_none():
-    """The agent takes nova-compute's place and has no allocations of its own. It writes no allocations."""
+def test_a_takeover_writes_no_new_allocations():
+    """An agent that replaces nova-compute and has made no allocations before writes no allocations."""
     assert decided(world(placement=view(provider=NOVA), nova=DEAD), OWNER).plan.allocations == ()

@@ -225,8 +225,8 @@ def test_no_write_is_planned_without_the_uuid_of_the_provider():
     assert decision.books.promised.total("VCPU") == 1
 
 
-def test_a_guest_of_nova_is_not_reserved():
-    """nova's database places a guest on this host. The agent adds nothing for the guest to the reserved VCPU."""
+def test_reserved_does_not_include_guests_known_to_nova():
+    """If nova's database places a guest on this host, the reserved VCPU do not include the guest."""
     world = snapshot(nova=state(instance(host=HOST)), libvirt=host(domain(vcpus=40)))
     assert reserves(decided(world))["VCPU"] == 0
 

@@ -160,7 +160,7 @@ def test_no_other_writer_is_seen_before_the_first_write():
 
 @pytest.mark.parametrize(("strikes", "stopped"), [(0, False), (1, False), (2, True)])
 def test_another_writer_is_reported_after_two_audits(strikes, stopped):
-    """The agent reports another writer after two audits found its inventories changed. One audit is not enough."""
+    """The agent reports another writer after two audits found changed inventories. One audit is not enough."""
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(strikes=strikes))
     assert (rival is not None) is stopped
 

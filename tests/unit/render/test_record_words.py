@@ -20,8 +20,8 @@ def test_compute_node_writes_are_create_save_and_delete():
     assert {kind.__name__ for kind in RECORD_KINDS} == {"CreateComputeNode", "SaveComputeNode", "DeleteComputeNode"}
 
 
-def test_json_lists_the_changes_of_a_compute_node():
-    """If the agent changes a compute node record of nova, the JSON lists the changed fields with their new values."""
+def test_json_lists_the_changed_fields_of_a_compute_node():
+    """The JSON of a plan lists the changed fields of a compute node record with their new values."""
     assert record_document(SAVE) == {
         "kind": "save-compute-node",
         "provider_uuid": SAVE.record.uuid,

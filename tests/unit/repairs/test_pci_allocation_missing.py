@@ -148,7 +148,7 @@ def with_host(found: Scene, **changes: Any) -> Scene:
 
 @pytest.mark.parametrize(("words", "change"), MOVED_ON.items(), ids=MOVED_ON.keys())
 def test_s126_heal_declines_an_outdated_pci_repair(words, change):
-    """If a guest or its allocation has changed since the audit, `stocktake heal` allocates no PCI devices for it."""
+    """If the facts about a guest have changed since the audit, `stocktake heal` declines the PCI repair."""
     found = scene(FIRST)
     (seen,) = asked_for(found.findings, frozenset({CODE}), frozenset())
     said = BY_CODE[CODE].proposed(change(found), seen)

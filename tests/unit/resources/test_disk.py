@@ -258,8 +258,8 @@ def test_each_use_of_a_volume_group_is_counted_separately():
     }
 
 
-def test_a_volume_is_counted_for_a_guest_unknown_to_nova():
-    """An LVM volume that a guest in libvirt uses counts for the guest, even if nova does not know the guest."""
+def test_a_volume_of_a_guest_unknown_to_nova_uses_disk_gb():
+    """If nova does not know a guest in libvirt, the guest's LVM volume still uses DISK_GB."""
     used = GuestDisk(target="vda", kind="block", source="/dev/vg0/by-hand")
     world = snapshot(libvirt=host(domain("stranger", disks=(used,))), lvm=group(20, BY_HAND))
     (claim,) = Disk().held(world, lvm_settings())

@@ -58,8 +58,8 @@ def unread(**changes):
 ALL = ("ns_0", "ns_1", "ns_2", "ns_3")
 
 
-def test_s95_a_pmem_class_counts_its_namespaces():
-    """For each label of persistent memory, the agent publishes a resource class with the number of its namespaces."""
+def test_s95_a_pmem_total_is_the_number_of_namespaces():
+    """The agent publishes a resource class for each PMEM label. The total is the number of namespaces of the label."""
     wanted = wanted_root(decided(listing(*ALL), LABELS))
     assert [i for i in wanted.inventories if i.resource_class.startswith("CUSTOM_PMEM")] == [
         Inventory(resource_class=BIG, total=1, reserved=0, min_unit=1, max_unit=1, step_size=1, allocation_ratio=1.0),

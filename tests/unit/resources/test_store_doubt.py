@@ -220,8 +220,8 @@ def test_the_agent_remembers_an_unmounted_file_system(sizes):
 
 
 @given(sizes=st.lists(st.integers(10, 2000), min_size=1, max_size=8))
-def test_disk_gb_follows_the_size_if_all_disks_are_present(sizes):
-    """If all guest disks are present, DISK_GB follows the size of their file system up and down."""
+def test_disk_gb_follows_file_system_size_if_no_disk_is_missing(sizes):
+    """If no guest disk is missing, DISK_GB follows the size of the file system that contains the disks."""
     before = mark(300)
     for size in sizes:
         world = store(ONE, on_disk(size), before=before, present=(DISK,))

@@ -289,8 +289,8 @@ def test_groups_on_the_same_provider_are_added_up():
     assert refused([HOST, small], *twice, group_policy="none") == [Constraint.MAX_UNIT]
 
 
-def test_smaller_groups_are_advised_above_max_unit():
-    """Two request groups together exceed max_unit of their provider. `stocktake why` advises smaller groups."""
+def test_why_advises_less_if_two_groups_exceed_max_unit():
+    """If two request groups together exceed max_unit of a provider, `stocktake why` advises to request less."""
     host = of("host", stock("VCPU", 4, max_unit=4, allocation_ratio=4.0), used=(("VCPU", 12),))
     [obstacle] = asked([host], group("1", VCPU=3), group("2", VCPU=3), group_policy="none").obstacles
     assert (obstacle.constraint, obstacle.remedies) == (Constraint.CAPACITY, ())

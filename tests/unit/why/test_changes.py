@@ -98,8 +98,8 @@ def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> T
 
 
 @given(st.integers(0, 2**32))
-def test_following_the_advice_removes_the_obstacle(seed):
-    """An obstacle is a reason of a refusal. Each change that `stocktake why` advises removes its obstacle."""
+def test_an_advised_change_removes_a_reason_for_a_refusal(seed):
+    """If `stocktake why` advises a change because of a reason for a refusal, the change removes this reason."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -110,8 +110,8 @@ _OF_INVENTORY = (Constraint.MIN_UNIT, Constraint.MAX_UNIT, Constraint.STEP_SIZE,
 
 
 @given(st.integers(0, 2**32))
-def test_the_advice_is_enough_for_the_whole_inventory(seed):
-    """After a change that `stocktake why` advises, no other limit of the same inventory refuses the request."""
+def test_a_request_fits_an_inventory_after_the_advised_change(seed):
+    """`stocktake why` advises a change for an inventory; after the change, the request fits the inventory."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies if obstacle.constraint in _OF_INVENTORY else ():
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)
@@ -167,8 +167,8 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_the_advised_in_tree_no_longer_refuses_the_request():
-    """With the in_tree that `stocktake why` advises, in_tree no longer refuses the request."""
+def test_the_advised_in_tree_removes_the_obstacle():
+    """`stocktake why` advises an in_tree for a refused request. This in_tree removes the obstacle."""
     tried = Counter()
     for seed in range(150):
         for obstacle, request, world, root in refusals(seed):

@@ -68,8 +68,8 @@ def test_ratios_do_not_raise_the_size_of_a_guest_numa_cell():
     assert (room.cpus, room.cpus_free, room.memory_mib) == (8, 128, 16384)
 
 
-def test_numa_cells_limit_only_guests_with_a_numa_topology():
-    """A guest without NUMA cells of its own is not refused because of the size of the host's NUMA cells."""
+def test_a_guest_without_numa_may_be_larger_than_a_numa_cell():
+    """A guest without a NUMA topology may be larger than a NUMA cell of the host."""
     assert host_obstacles(shape(VCPU=64, MEMORY_MB=10**6), rooms(*TWO)) == ()
 
 

@@ -43,7 +43,7 @@ def printed(document: dict[str, Any], scenery: Scenery = Scenery()) -> list[str]
 
 
 def test_heal_does_nothing_if_the_plan_has_changed() -> None:
-    """The plan that the operator approved is out of date; `stocktake heal` prints the digest of the current plan."""
+    """If the plan has changed since its approval, `stocktake heal` does nothing and prints the new digest."""
     *_, last = printed(document(ACTION, stale=True))
     assert last == "nothing done: the plan has changed; the current plan is 4d1b0c9a7e55"
 

@@ -164,8 +164,8 @@ def test_unknown_used_disk_space_has_no_metric():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_without_nova_the_metric_book_amount_needs_libvirt():
-    """If no access to nova is configured, the metric book_amount shows no VCPUs of instances before libvirt is read."""
+def test_promised_amounts_are_absent_without_nova_and_libvirt():
+    """Without access to nova, the promised amounts in the metric book_amount are absent until libvirt is read."""
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)
@@ -313,7 +313,7 @@ def test_the_metrics_page_contains_the_catalog():
     assert set(CATALOG) - names <= {"audit_running_seconds", "heal_waiting"}
 
 
-def test_metrics_have_a_label_for_each_severity():
+def test_findings_unknown_has_a_series_for_each_severity():
     """The metric findings_unknown has one series for each severity that a finding can have."""
     labels = {sample.labels[0] for sample in after(WHOLE).gauges["findings_unknown"]}
     assert labels == {severity.value for severity in Severity}

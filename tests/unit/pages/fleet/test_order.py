@@ -172,8 +172,8 @@ def test_the_fleet_page_lists_the_hosts_of_each_agent_version():
     assert [name for name, kind in kinds.items() if kind == "0.0.7 companion"] == [fleet.name(12)]
 
 
-def test_an_expected_host_without_a_report_counts_as_unknown():
-    """If a host is expected but no report of this host exists, the fleet page shows the host's amounts as unknown."""
+def test_the_amounts_of_a_host_without_a_report_are_unknown():
+    """If an expected host has no report, the fleet page shows the host's amounts as unknown."""
     documents = [report_document(fleet.report(1)), report_document(fleet.unread(3)), {"schema_version": 7}]
     page = fleet_page(facts_of(documents, [fleet.name(1), fleet.name(5)]))
     text = rendered(page)
@@ -254,8 +254,8 @@ def test_the_fleet_page_lists_findings_that_will_disappear():
     assert foot.endswith("go away with them: consumer-on-several-providers.")
 
 
-def test_shell_code_in_a_report_gets_into_no_command():
-    """If a report contains "x; reboot" as a finding's code, no command on the fleet page contains this text."""
+def test_no_command_contains_shell_syntax_from_a_report():
+    """If a report contains the text "x; reboot", no command on the fleet page contains this text."""
     document = report_document(fleet.report(1, fleet.leaked(1), fleet.spread(1, 2, fleet.uid("x"))))
     document["audit"]["findings"][0]["code"] = "x; reboot"
     document["audit"]["findings"][1]["consumer_uuid"] = "y; reboot"

@@ -58,8 +58,8 @@ def test_allocations_of_deleted_or_moved_instances_are_wasted():
     assert losses_of(report).wasted.amounts == {"VCPU": 12, "MEMORY_MB": 16384}
 
 
-def test_allocations_outside_of_the_tree_are_not_wasted():
-    """The host page counts only the allocations on this host's own provider tree as wasted."""
+def test_allocations_on_other_provider_trees_are_not_wasted():
+    """The host page counts leaked allocations as wasted only if they are on this host's provider tree."""
     ledger = (row(DELETED, recorded=4), row(DELETED, "DISK_GB", recorded=80, outside_tree=True))
     report = dataclasses.replace(CLEAN, findings=(LEAKED,), ledger=ledger)
     assert losses_of(report).wasted.amounts == {"VCPU": 4}

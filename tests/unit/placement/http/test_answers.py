@@ -139,8 +139,8 @@ def test_a_connection_error_shows_its_url_only_once():
     assert text.count("keystone.example.org") == 1, "host and port are said once"
 
 
-def test_the_missing_endpoint_error_contains_its_option():
-    """Keystone's catalog has no Placement endpoint. The agent's error mentions the option endpoint_override."""
+def test_a_missing_endpoint_error_shows_endpoint_override():
+    """If Keystone's catalog has no Placement endpoint, the agent's error shows the option endpoint_override."""
     assert "endpoint_override" in str(failure("GET /x", kx.EndpointNotFound()))
 
 

@@ -207,8 +207,8 @@ def test_a_late_measurement_serves_a_later_read(source, place, monkeypatch):
     assert len(begun) == 1
 
 
-def test_the_age_of_a_measurement_begins_at_its_end(source, clock, monkeypatch):
-    """The agent counts the age of measured disk sizes from the end of the measurement, not from its start."""
+def test_the_age_of_disk_sizes_starts_after_the_measurement(source, clock, monkeypatch):
+    """The agent counts the age of measured disk sizes from the end of the measurement, not from the start."""
     gate, begun = slow_walk(monkeypatch)
     gate.set()
     real = image_meter.measure
@@ -281,7 +281,7 @@ KERNEL_FILES = {
 
 @pytest.mark.parametrize(("path", "kind"), [pair for pair in KERNEL_FILES.items() if os.path.exists(pair[0])])
 def test_a_disk_path_in_proc_or_sysfs_is_not_opened(source, monkeypatch, path, kind):
-    """A guest's disk path may refer to a kernel file below /proc or /sys. The agent reports it and does not open it."""
+    """A guest's disk path may refer to a kernel file in /proc or /sys. The agent does not open this file."""
     opened, real = [], os.open
     monkeypatch.setattr(disk_files.os, "open", lambda name, *args: (opened.append(name), real(name, *args))[1])
     (file,) = read(source, GuestFile(path=path, format="qcow2")).disk_files
