@@ -28,7 +28,7 @@ def write_shell_files(cloud: DemoCloud, program: str) -> None:
         # A shell remembers where it found a program. So after a change of PATH it may still start the ``stocktake``
         # that it found before. ``hash -r`` makes the shell search again.
         openstack = (f"export OS_AUTH_TYPE=admin_token OS_TOKEN={TOKEN} OS_ENDPOINT={cloud.placement.url}", "hash -r")
-        rc = [f"# For the shell: . {shlex.quote(str(rc_file(cloud, host)))}", *_exports(cloud), path, *openstack, ""]
+        rc = [f"# Load this with: . {shlex.quote(str(rc_file(cloud, host)))}", *_exports(cloud), path, *openstack, ""]
         rc_file(cloud, host).write_text("\n".join(rc), encoding="utf-8")
 
 

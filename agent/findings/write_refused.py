@@ -90,8 +90,8 @@ def _advice(refused: RefusedWrite, name: str) -> tuple[Remedy, ...]:
         )
     if isinstance(refused.error, PlacementRejected):
         words = (
-            "find the impossible amount or name in the error, and correct it where it comes from: provider.yaml, an "
-            "option, a device"
+            "find the impossible amount or name in the error, and correct this value, for example in provider.yaml or "
+            "in an option"
         )
         return (by_hand(words),)
     return (inspect("see what still uses the provider", show_provider(provider)),)

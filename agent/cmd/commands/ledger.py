@@ -64,8 +64,8 @@ class Ledger(ReportingCommand, ListCommand):
         argument(
             "--storage",
             action="store_true",
-            help="instead of resource classes, list the bytes of the disk stores (such as volume groups) and their "
-            "owners; together with --consumer, list only the bytes of that consumer",
+            help="instead of resource classes, list who owns how many bytes of each disk store (such as a volume "
+            "group); together with --consumer, list only the bytes of that consumer",
         ),
         LAST,
     )

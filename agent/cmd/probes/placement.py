@@ -53,8 +53,8 @@ def _provider(client: PlacementClient, find: Callable[[], Identity | None], host
         with contextlib.closing(client):
             holder = ProviderNames(client).holder(host)
         found = f"has provider {holder.uuid}" if holder else "has no provider"
-        no_file = "no compute_id file has the provider's uuid: audits ask nova's database for it, or create a file"
-        return f"Placement {found} named {host}; {no_file}"
+        audits = "an audit takes the provider's uuid from nova's database, or creates a file with a new uuid"
+        return f"Placement {found} named {host}; no compute_id file was found: {audits}"
     with contextlib.closing(client):
         name = ProviderNames(client).name_of(identity.uuid)
     found = f"named {name}" if name is not None else "not in Placement yet"

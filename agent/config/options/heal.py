@@ -55,8 +55,8 @@ OPTS = [
         min=0.0,
         max=100.0,
         mutable=True,
-        help="Maximum percentage of this host's consumers that one repair run may change, but always at least one "
-        "consumer; a reshape counts as one consumer. SIGHUP applies a new value.",
+        help="Maximum percentage of this host's consumers that one repair run may change; one consumer is always "
+        "allowed. A reshape counts as one consumer. SIGHUP applies a new value.",
     ),
 ]
 

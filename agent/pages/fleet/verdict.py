@@ -220,8 +220,8 @@ def _hosts(facts: FleetFacts) -> Figure:
     used = [each for each in _BY_STATE if counts[each] or each is Condition.CLEAN]
     not_at_fault = len(homes_of(facts))
     lines = (
-        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: Placement "
-        "counts the same consumers on other hosts too, and only those allocations are wrong",
+        f"{not_at_fault} of the hosts with an error {'is' if not_at_fault == 1 else 'are'} not at fault: the wrong "
+        "allocations are on other hosts",
     )
     return Figure(
         name="Hosts",

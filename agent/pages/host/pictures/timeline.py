@@ -153,7 +153,7 @@ def _table(found: Sequence[SeenFinding], names: Mapping[str, str]) -> Table:
     columns = ("severity", "code", "about", "state", "began", "first seen", "last checked")
     return Table(
         id="timeline-numbers",
-        caption="Findings with their times",
+        caption="When each finding began, was first seen and was last checked",
         columns=tuple(Column(heading=name, is_word=name != "about") for name in columns),
         rows=tuple(
             (
