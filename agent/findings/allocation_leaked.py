@@ -44,7 +44,7 @@ def _remedies(audit: AuditFacts, rows: tuple[Row, ...]) -> tuple[Remedy, ...]:
 
 _NOVA = (
     "nova-compute removes this allocation in its next audit, unless the instance's row is archived or in another cell; "
-    "`stocktake heal` waits for three such audits"
+    "`stocktake heal` waits for three audits of nova-compute"
 )
 
 RULE = Rule(

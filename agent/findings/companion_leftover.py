@@ -80,7 +80,8 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     if audit.settings.role is Role.OBSERVER:
         words = "in role observer the agent removes no consumer: remove this consumer's allocations by hand"
         return (by_hand(words, delete_allocations(consumer)),)
-    return (wait("the agent removes the consumer in the next audit that can read what the consumer's classes need"),)
+    words = "the agent removes the consumer in the next audit that can compute reserved for the consumer's classes"
+    return (wait(words),)
 
 
 def _of_an_old_identity(consumer: str) -> tuple[Remedy, ...]:

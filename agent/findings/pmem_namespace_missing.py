@@ -21,8 +21,8 @@ def _find(audit: AuditFacts) -> Findings:
             found = f"{times} namespaces" if times else "no devdax namespace"
             yield RULE.finding(
                 audit,
-                headline=f"{audit.host}: ndctl lists {found} named {name}, which [libvirt] pmem_namespaces "
-                f"needs for label {label.label}",
+                headline=f"{audit.host}: [libvirt] pmem_namespaces has namespace {name} for label {label.label}, but "
+                f"ndctl lists {found} of this name",
                 resource_class=pmem_class(label.label),
                 subject=name,
                 expected=f"one namespace {name} in devdax mode, for label {label.label} ([libvirt] pmem_namespaces)",

@@ -171,7 +171,7 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
         raise AssertionError("the tree has no root provider to allocate from")
     if not _is_use_known(name, snapshot, settings):
         recorded = {cause: _recorded(view, cause).get((view.root_uuid, name), 0) for cause in OWN_CAUSES}
-        why = "a source could not be read, so the agent keeps its allocations for guests and volumes unknown to nova"
+        why = "a source is unread, so the agent does not change the allocations for guests and volumes unknown to nova"
         return _Fitted(amounts=recorded, held_back=(HeldBack(provider_uuid=view.root_uuid, what=name, why=why),))
     inventory, others = view.root.inventory(name), _used_by_others(view, name)
     if inventory is None:

@@ -187,9 +187,9 @@ def without_own_part(scene: Scene, seen: SeenFinding, record: ConsumerRecord, be
         return Declined(why="the consumer has no allocation on this host any more")
     if record.project_id is None or record.user_id is None:
         return Declined(why="Placement reports no project or no user for this consumer, and a change must contain both")
-    others = f"its allocations on other hosts are kept: {amounts_text(elsewhere)}"
-    kept = others if elsewhere else "it has no other allocation"
-    why = f"{because}: removes {amounts_text(here)} from this host; {kept}"
+    others = f"the consumer keeps its allocations on other hosts: {amounts_text(elsewhere)}"
+    kept = others if elsewhere else "the consumer has no other allocation"
+    why = f"{because}: heal removes {amounts_text(here)} from this host; {kept}"
     return healing(seen, record, rewritten(record, elsewhere), why)
 
 

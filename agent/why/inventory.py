@@ -175,7 +175,7 @@ def _if_own(resource_class: str) -> str:
     # usage of unknown guests and volumes. A lower value of the option does not lower this usage.
     option = _RESERVED_OPTIONS.get(resource_class)
     named = f"option {option}; " if option else ""
-    more = "to this amount, the next audit adds the usage of guests and volumes that nova does not know"
+    more = "the reserved amount includes the usage of guests and volumes that nova does not know"
     return f" ({named}{more}; see stocktake explain {resource_class})"
 
 

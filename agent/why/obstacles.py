@@ -283,8 +283,8 @@ def _outside_tree(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> O
     if not (is_own or group.suffix):
         # If the group without suffix has in_tree, Placement offers no sharing provider for the group, even if in_tree
         # names the sharing provider's own tree.
-        words = f"{provider.name} is a sharing provider of {tree.root.provider.name}, but in_tree in the group without "
-        words += "suffix excludes all sharing providers"
+        words = f"{provider.name} is a sharing provider of {tree.root.provider.name}, and Placement offers no sharing "
+        words += "provider to a group that has in_tree and no suffix"
         change = f"leave out in_tree, or request the resources of {provider.name} in a separate group without in_tree"
     return _about(Constraint.IN_TREE, group.suffix, refusal.offered, words=words, change=change)
 

@@ -76,7 +76,7 @@ def _own(report: WhyReport) -> Iterator[str]:
         if report.holding:
             name = report.holding[0].resource_class  # All entries of ``holding`` are about the same resource class.
             held = ", ".join(map(_held_text, report.holding))
-            counted = f"Placement counts {name} on this host that belongs to no instance of this host"
+            counted = f"on this host, Placement counts {name} that belongs to no instance of this host"
             yield f"  {counted}: {held}; see stocktake explain {name}"
         for obstacle in own.obstacles[1:]:
             yield f"  also {_obstacle_text(obstacle)}"

@@ -192,7 +192,7 @@ def test_a_shell_runs_the_commands_that_the_demo_prints(tmp_path):
         assert "blocked by max_unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
-            "(option reserved_host_disk_mb; to this amount, the next audit adds the usage of guests and volumes that "
+            "(option reserved_host_disk_mb; the reserved amount includes the usage of guests and volumes that "
             "nova does not know; see stocktake explain" in short
         )
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB; see stocktake explain" in short

@@ -50,7 +50,7 @@ SECTIONS = (
 def _later(facts: FleetFacts) -> str:
     """Return a text with the age of the numbers at the time when the page is made; "" below a minute."""
     seconds = age_s(facts.at.isoformat(), facts.made)
-    return f", {age_text(seconds)} after the time of the numbers" if seconds is not None and seconds >= 60 else ""
+    return f", when the numbers were {age_text(seconds)} old" if seconds is not None and seconds >= 60 else ""
 
 
 def fleet_page(facts: FleetFacts) -> Page:

@@ -76,7 +76,7 @@ def _in_sums(row: HostRow) -> str:
     lacking = [name for name, amounts in known if amounts is None]
     lacking += ["capacity and free"] if lacks_amounts(row) else []
     when = as_of(row) if row.condition is Condition.SILENT else "of the last audit"
-    return f"all numbers {when}" + (f", except unknown ones: {', '.join(lacking)}" if lacking else "")
+    return f"all numbers {when}" + (f", except {', '.join(lacking)} (not known)" if lacking else "")
 
 
 def _why(row: HostRow, facts: FleetFacts) -> str:

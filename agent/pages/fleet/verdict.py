@@ -165,7 +165,7 @@ def _of_hosts(each: _Sum, facts: FleetFacts) -> Iterator[str]:
     also = f" ({counted(equal, 'other host has', 'other hosts have')} the same amounts)" if equal else ""
     have = "has" if len(each.found) == 1 else "have"
     most_on = f"{host_name(first.host)} has the most{also}"
-    yield f"{hosts(len(each.found))} {have} such amounts; {most_on}: {amounts(most)}{since}"
+    yield f"{hosts(len(each.found))} {have} amounts in this sum; {most_on}: {amounts(most)}{since}"
     times = [(when, row.key, row.host) for row, _ in each.found if (when := _began(row, each.codes))]
     if times and min(times)[0] != began:
         when, _, host = min(times)
@@ -258,8 +258,8 @@ def _also_counted(unread: Sequence[HostRow]) -> str:
     """Return a text with the states of the hosts that failed to read a source; "" if there are no such hosts."""
     states = Counter(WORDS[row.condition] for row in unread)
     named = ", ".join(f"{number} {word}" for word, number in sorted(states.items()))
-    where = 'in the figure "Hosts", where only the worst state of a host counts'
-    return f"; {where}, the hosts with an unread source are: {named}" if named else ""
+    where = 'the figure "Hosts" counts the hosts with an unread source by their worst state'
+    return f"; {where}: {named}" if named else ""
 
 
 def _sources(rows: Sequence[HostRow]) -> str:

@@ -18,7 +18,7 @@ from agent.text.wording import some_of
 
 _OTHERS = {
     "consumer-unknown": "For a consumer that is not in nova's database, Placement records",
-    "consumer-on-several-providers": "Placement counts the consumer on several hosts; on this host, it counts",
+    "consumer-on-several-providers": "The consumer has allocations on several hosts; the allocations on this host are",
     "allocation-differs": "Nova's and Placement's amounts differ; the larger one is",
     "guest-missing": "For a guest that is missing on this host, nova's amount is",
     "over-capacity": "This host is over its capacity by",

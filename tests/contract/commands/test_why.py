@@ -105,7 +105,7 @@ def test_why_lists_vcpus_allocated_to_no_instance_here(host, rest):
     )
     (line,) = [line for line in ended.stdout.splitlines() if "that belongs to no instance of this host: " in line]
     assert line.startswith(
-        "  Placement counts VCPU on this host that belongs to no instance of this host: "
+        "  on this host, Placement counts VCPU that belongs to no instance of this host: "
         "allocation-leaked 4 (stocktake heal"
     )
     assert line.endswith("; see stocktake explain VCPU")

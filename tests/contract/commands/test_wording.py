@@ -160,7 +160,7 @@ def _rival(_: Path) -> str:
 WORDS = [
     (
         r"on this host go; what it holds",
-        r"removes 8 VCPU from this host; its allocations on other hosts are kept",
+        r"heal removes 8 VCPU from this host; the consumer keeps its allocations on other hosts",
         _repair,
     ),
     (

@@ -40,7 +40,7 @@ ACTION = HealAction(
         consumer_uuid=CONSUMER, consumer_generation=1, project_id="p", user_id="u", consumer_type=None,
         allocations=THERE,
     ),
-    why="removes 8 VCPU from this host; its allocations on other hosts are kept",
+    why="heal removes 8 VCPU from this host; the consumer keeps its allocations on other hosts",
 )  # fmt: skip
 
 

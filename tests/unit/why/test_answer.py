@@ -155,7 +155,7 @@ def test_advice_about_a_reserved_amount_refers_to_explain(resource_class, option
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
-    more = "to this amount, the next audit adds the usage of guests and volumes that nova does not know"
+    more = "the reserved amount includes the usage of guests and volumes that nova does not know"
     assert f"({option}{more}; see stocktake explain {resource_class})" in change
 
 

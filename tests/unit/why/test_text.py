@@ -165,7 +165,7 @@ def test_why_prints_findings_about_lost_capacity():
     volume = dataclasses.replace(leak, code="volume-foreign", amount=120, findings=1, healable=False)
     report = asked(offered(1), holding=(leak, news, volume))
     assert lines(report, WIDE + 60)[4] == (
-        "  Placement counts DISK_GB on this host that belongs to no instance of this host: "
+        "  on this host, Placement counts DISK_GB that belongs to no instance of this host: "
         "allocation-leaked 80 GiB (stocktake heal), allocation-stale-move 1 GiB (stocktake heal, not confirmed yet), "
         "volume-foreign 120 GiB; see stocktake explain DISK_GB"
     )

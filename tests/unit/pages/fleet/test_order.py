@@ -139,7 +139,7 @@ def test_the_fleet_page_shows_the_most_and_the_oldest_waste():
     much = fleet.report(1, *(fleet.leaked(1, n, since=fleet.ago(hours=3, minutes=9)) for n in range(3)))
     old = fleet.report(2, fleet.leaked(2, since=fleet.ago(days=4, minutes=9)))
     most, oldest = figure(fleet_page(facts_of(map(report_document, (much, old)))), "Wasted").lines[:2]
-    assert most.startswith(f"2 hosts have such amounts; {fleet.name(1)} has the most: 24 VCPU")
+    assert most.startswith(f"2 hosts have amounts in this sum; {fleet.name(1)} has the most: 24 VCPU")
     assert most.endswith("(age 3 h)")
     assert oldest.startswith(f"the oldest finding is on {fleet.name(2)}, first seen ")
     assert oldest.endswith("(age 4 d)")
@@ -184,7 +184,7 @@ def test_the_amounts_of_a_host_without_a_report_are_unknown():
     assert "Wasted amounts are unknown for 2 hosts" in text
     assert "The sentences above may name different numbers of hosts" in text
     assert f"Capacity and free amounts are unknown for 2 hosts: {fleet.name(3)}, {fleet.name(5)}." in text
-    assert "except unknown ones: wasted, sold twice, capacity and free" in text
+    assert "except wasted, sold twice, capacity and free (not known)" in text
     rows = {row[1].text: [cell.text for cell in row] for row in tables(page)["worst-hosts"].rows}
     assert rows[fleet.name(3)][-1] == "?"
     assert f"No sum contains the inventory of 2 hosts and {files}" in text

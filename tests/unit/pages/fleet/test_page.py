@@ -59,7 +59,7 @@ def test_the_fleet_page_lists_hosts_with_an_unreadable_source():
 
 @pytest.mark.parametrize(
     ("minutes", "age"),
-    [(0, ""), (3, ", 3 min after the time of the numbers"), (5760, ", 4 d after the time of the numbers")],
+    [(0, ""), (3, ", when the numbers were 3 min old"), (5760, ", when the numbers were 4 d old")],
 )
 def test_the_fleet_page_shows_the_age_of_its_data(minutes, age):
     """The fleet page says how old its data was when the page was made, for example three minutes."""
