@@ -22,8 +22,8 @@ from agent.model.report import AuditReport
 # The demo prints this text, because most real hosts are different: they run nova-compute, and the agent has role
 # companion.
 _NO_NOVA_COMPUTE = (
-    "nova-compute: the demo runs none, so both agents have role owner and write the inventories themselves. "
-    "Beside a running nova-compute the role is companion, and nova-compute writes the inventory."
+    "nova-compute: not in the demo, so both agents have role owner and write the inventories themselves. "
+    "Beside a running nova-compute, the role is companion, and nova-compute writes the inventory."
 )
 
 

@@ -26,7 +26,10 @@ def _refuses(guarded: GuardedFinding) -> str | None:
         )
     if alive_s >= START_S:
         return None
-    return f"audits have seen nova-compute alive for {alive_s} s so far; heal waits until this is {START_S} s"
+    return (
+        f"by the audits, nova-compute has been alive for {alive_s} s; heal waits until nova-compute has been alive for "
+        f"{START_S} s"
+    )
 
 
 def _waits(guarded: GuardedFinding) -> Wait | None:

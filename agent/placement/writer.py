@@ -187,7 +187,7 @@ class TreeWriter:
         course.unknown_traits |= standard
         if not missing or missing != standard:
             self._ensured = frozenset()
-            raise conflict("Placement does not know a custom class or trait of this write yet", error) from error
+            raise conflict("the write needs a custom class or trait that Placement does not know yet", error) from error
 
     def _put(self, write: PutInventories | PutTraits | PutAggregates, course: _Course) -> None:
         try:
@@ -201,7 +201,7 @@ class TreeWriter:
             # Placement refreshed the cache of class names at once (attribute_cache.py, seen with 16 writers). In both
             # cases the next attempt creates all custom names again.
             self._ensured = frozenset()
-            raise conflict("Placement does not know a custom class or trait of this write yet", error) from error
+            raise conflict("the write needs a custom class or trait that Placement does not know yet", error) from error
 
     def _replace(self, write: PutInventories | PutTraits | PutAggregates, generation: int) -> int:
         put, path = self._client.put, partial(part_path, write.provider_uuid)

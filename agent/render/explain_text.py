@@ -139,7 +139,7 @@ def _exactly(book: Book) -> str:
 
 def _why_no_inventory(name: str, scope: AuditReport) -> str:
     if missing := unread_of_inventory(scope, name):
-        return f"it is unknown whether this host offers any, because sources were {_not_read(missing)}"
+        return f"it is unknown whether this host offers {name}, because sources were {_not_read(missing)}"
     return f"this host offers no {name}" if scope.provider_uuid else "the provider of this host is unknown"
 
 

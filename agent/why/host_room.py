@@ -252,7 +252,7 @@ def _short_of_pages(shape: GuestShape, rooms: Sequence[CellRoom], count: int) ->
     free = sorted((dict(room.pages).get(size, 0) for room in rooms), reverse=True)
     available = free[count - 1] if len(free) >= count else 0
     own = "a separate host cell with " if count > 1 else ""
-    best = _roomiest(count, "the largest number of such free pages")
+    best = _roomiest(count, "the most free pages of this size")
     yield Obstacle(
         constraint=Constraint.HUGE_PAGES,
         words=f"each guest cell needs {own}{_counted(wanted, 'free pages')} of {size} KiB for its {memory_mib} MiB, "

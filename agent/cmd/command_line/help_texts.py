@@ -131,7 +131,7 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             ("stocktake heal --finding 87897f25", "the plan for one finding"),
             (
                 "stocktake heal --code allocation-leaked",
-                "print a plan for the findings with one code; many findings need several plans",
+                "print a plan for the findings with one code, for at most [heal] max_consumers consumers",
             ),
             ("stocktake heal --plan 4d1b0c9a7e55 --yes", "carry out the plan that has this digest"),
         ),

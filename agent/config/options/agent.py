@@ -89,9 +89,9 @@ OPTS = [
         min=0.0,
         help="Seconds over which the first audits of all hosts are spread when all daemons start at the same time; "
         "a host's delay depends on its name. During the delay, neither libvirt's events nor the periodic timer "
-        "trigger an audit, but an operator can trigger an audit. 0: the first audit begins at once. The default is "
-        "0, which is usually enough: if Placement answers late, all agents send their requests more slowly. A new "
-        "value needs a restart.",
+        "trigger an audit, but an operator can trigger an audit. 0: the first audit begins at once. Usually no "
+        "delay is needed, because all agents send fewer requests while Placement is slow. A new value needs a "
+        "restart.",
     ),
     cfg.IntOpt(
         "confirm_audits",

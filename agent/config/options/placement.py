@@ -36,11 +36,10 @@ AGENT_OPTS = [
         default=10,
         min=1,
         mutable=True,
-        help="Number of audits after which the agent reads all allocations again even if no provider's generation "
-        "changed, because Placement does not increase a generation when an allocation is removed. After ten times "
-        "this number of audits, the agent reads this host's whole provider tree again, because a generation can "
-        "recur after Placement's database was restored. The hosts of a fleet do this at different times. SIGHUP "
-        "applies a new value.",
+        help="Number of audits after which the agent reads all allocations again, because Placement increases no "
+        "generation when an allocation is removed. After ten times this number of audits, the agent reads this "
+        "host's whole provider tree again, because a generation can recur after Placement's database was restored. "
+        "The hosts of a fleet read at different times. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "consumer_reads",

@@ -24,8 +24,8 @@ _OTHERS = {
     "over-capacity": "This host is over its capacity by",
 }
 _COUNTED_BY = {
-    "compute-node-orphaned": "nova's database still contains them",
-    "provider-orphaned": "the scheduler may still use them",
+    "compute-node-orphaned": "nova's database still contains these amounts",
+    "provider-orphaned": "the scheduler may still use these amounts",
 }
 _ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 

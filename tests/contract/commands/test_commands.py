@@ -592,7 +592,7 @@ def test_explain_says_that_an_unread_inventory_is_unknown(own_host, source):
     assert "no inventory of VGPU: this host offers no VGPU" in own_host.run("explain", "VGPU").stdout
     own_host.agent.configure(AWAY[source])
     said = own_host.run("explain", "VGPU").stdout.splitlines()
-    why = f"it is unknown whether this host offers any, because sources were not read ({source})"
+    why = f"it is unknown whether this host offers VGPU, because sources were not read ({source})"
     assert f"no inventory of VGPU: {why}" in said
 
 

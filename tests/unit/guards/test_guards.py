@@ -242,7 +242,11 @@ WRONG_BESIDE_NOVA: list[tuple[str, str, Callable[[GuardedFinding], GuardedFindin
     ("nova-at-work", "shows no instance for the consumer", lambda c: with_state(c, instances=())),
     ("nova-at-work", "could not be read", lambda c: with_state(c, heartbeat=None)),
     ("nova-at-work", "290 s ago", lambda c: with_state(beside_nova(c, updated_at=ago(300)), newest_heartbeat=ago(10))),
-    ("nova-started", "alive for 59 s so far; heal waits until this is 60 s", lambda c: with_scene(c, nova_alive_s=59)),
+    (
+        "nova-started",
+        "alive for 59 s; heal waits until nova-compute has been alive for 60 s",
+        lambda c: with_scene(c, nova_alive_s=59),
+    ),
     ("nova-started", "is not alive and may be starting", lambda c: with_scene(c, nova_alive_s=None)),
     ("nova-started", "shows no nova-compute service of this host", lambda c: with_state(c, service=None)),
 ]
@@ -283,7 +287,7 @@ def test_one_guard_refuses_a_repair_that_disturbs_nova_compute(name, words, wron
 WAITING = {"confirmed", "minimum-age", "recorded-fresh", "sources-fresh", "record-unmoved", "one-change"}
 WAITING |= {"max-consumers", "max-percent", "after-nova", "allocation-steady"}
 # Of the guards nova-at-work and nova-started only the refusals with these words do.
-SOMETIMES = ("task deleting", "s ago", "could not be read", "so far")
+SOMETIMES = ("task deleting", "s ago", "could not be read", "alive for 59 s")
 SECONDS = {
     "first seen 299 s": 1.0,
     "first seen 12 s": 288.0,

@@ -152,7 +152,10 @@ def test_an_orphaned_compute_node_is_shown_with_its_capacity():
     facts_of_row = (("vcpus", 48), ("memory_mib", 196_608), ("local_gib", 400))
     finding = dataclasses.replace(FOREIGN.finding, code="compute-node-orphaned", facts=facts_of_row)
     text = impact_of(SCREEN, [dataclasses.replace(FOREIGN, finding=finding)])
-    assert text == "No host has these 48 VCPU, 192 GiB RAM, 400 GiB disk, but nova's database still contains them."
+    assert (
+        text
+        == "No host has these 48 VCPU, 192 GiB RAM, 400 GiB disk, but nova's database still contains these amounts."
+    )
 
 
 def test_each_repair_command_shows_the_options_that_confirm_it():
