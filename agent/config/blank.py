@@ -17,11 +17,11 @@ MEANS_NONE: Mapping[tuple[str, str], str] = {
     (
         "compute",
         "provider_config_location",
-    ): "the agent reads no provider.yaml file; with an empty value, nova-compute reads none either",
+    ): "the agent reads no provider.yaml file; an empty value means this to nova-compute too",
     (
         "libvirt",
         "supported_tpm_secret_security",
-    ): "the host offers no kind of TPM secret; with an empty value, nova-compute offers none either",
+    ): "the host offers no kind of TPM secret; an empty value means this to nova-compute too",
     ("placement", "valid_interfaces"): "the agent uses the public endpoint, which is keystoneauth's default",
 }
 

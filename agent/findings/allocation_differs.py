@@ -48,7 +48,7 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     has_cloud = audit.state is not None and audit.state.kind.has_cloud
     return (
         inspect("see what Placement counts for the instance", show_allocations(consumer)),
-        *((inspect("compare with the instance's flavor and image properties", show_server(consumer)),) * has_cloud),
+        *((inspect("see the instance's flavor and image properties", show_server(consumer)),) * has_cloud),
         *((heal("if the flavor is right, write the flavor's amounts to Placement"),) * has_cloud),
     )
 

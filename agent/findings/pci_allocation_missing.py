@@ -187,10 +187,7 @@ _UNREAD = (
     "run openstack resource provider allocation set with the instance's project and user, which this audit did not "
     "read; the command replaces all allocations of the instance, so repeat its other allocations, and add"
 )
-_BY_HAND = (
-    "write all allocations of the instance, including those of its devices; the command replaces all allocations of "
-    "the instance"
-)
+_BY_HAND = "replace all allocations of the instance; this command includes its PCI devices"
 # The remedies in role companion. In this role nova-compute runs beside the agent, and allocates PCI devices whenever it
 # updates Placement (nova/compute/resource_tracker.py:_update_to_placement).
 _BESIDE_NOVA = (

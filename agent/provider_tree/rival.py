@@ -99,8 +99,8 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
 
 def _not_proven_gone(settings: Settings) -> Rival:
     return Rival(
-        why=f"the provider has the trait {RIVAL}, and nova-compute is not proven to be gone: for "
-        f"{settings.service_down_time_s} s, nova-compute must send no heartbeat and no program may change the provider",
+        why=f"the provider has the trait {RIVAL}, and nova-compute is not proven to be gone: the proof "
+        f"is {settings.service_down_time_s} s without a heartbeat of nova-compute and without a change of the provider",
         remedy="keep this agent running: it takes the provider over by itself once nova-compute is proven to be gone. "
         "If you use `stocktake audit --publish` or `stocktake-agent --once` instead of a running agent, run that "
         "command again after service_down_time",

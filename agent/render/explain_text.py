@@ -203,7 +203,7 @@ def _capacity(name: str, row: InventoryRow) -> Iterator[Block]:
             f"capacity = ({shown.total} total - {shown.reserved} reserved) x {ratio} ratio",
         ),
         _free(name, row, shown),
-        (cell(name, shown.max_unit), f"max_unit: no single request can be larger, whatever the ratio {units}"),
+        (cell(name, shown.max_unit), f"max_unit: the largest amount in one request, whatever the ratio {units}"),
     )
     yield Grid(columns=_AMOUNTS, rows=rows, indent=_INDENT)
     if row.wanted is not None:

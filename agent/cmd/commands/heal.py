@@ -24,7 +24,7 @@ class Heal(DocumentCommand):
             action="append",
             default=[],
             metavar="CODE",
-            help="repair only findings with this code (repeatable); run the command again until no change is left",
+            help="repair only findings with this code (repeatable); many findings need several plans",
         ),
         *APPROVAL,
     )

@@ -47,10 +47,9 @@ AGENT_OPTS = [
         min=0,
         mutable=True,
         help="Maximum number of consumers that one audit asks Placement about (allocations, project and user). Each "
-        "consumer takes one request. Suspicious consumers come first, then new or changed consumers. The maximum "
-        "limits the requests of an audit after many changes. An audit that reads all allocations again "
-        "(full_read_every) also asks about one other consumer, each time a different one. 0: the agent sends no such "
-        "request. SIGHUP applies a new value.",
+        "consumer takes one request. Suspicious consumers come first, then new or changed consumers. An audit that "
+        "reads all allocations again (full_read_every) also asks about one consumer beyond the maximum, each time a "
+        "different one. 0: the agent sends no such request. SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
         "slow_answer",

@@ -100,7 +100,7 @@ CATALOG: dict[str, Metric] = {
     ),
     "huge_pages_free": Metric(GAUGE, "Free huge pages, without reserved pages.", ("cell", "page_size_bytes")),
     "heal_enabled": Metric(GAUGE, "1 if the daemon repairs findings by itself, else 0."),
-    "heal_waiting": Metric(GAUGE, "Findings that the daemon may not repair yet, because a guard rail makes it wait."),
+    "heal_waiting": Metric(GAUGE, "Findings whose repair a guard rail delays."),
     "heal_changes": Metric(
         COUNTER, "Changes tried since the daemon's start, by heal, undo or adopt.", ("code", "result")
     ),

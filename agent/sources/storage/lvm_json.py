@@ -131,7 +131,7 @@ def _rows(text: str, kind: str) -> list[Row]:
     for report in reports:
         found = report.get(kind) if isinstance(report, dict) else None
         if not isinstance(found, list) or not all(isinstance(row, dict) for row in found):
-            _refuse(f"the report has no list of rows {kind!r}")
+            _refuse(f"the report has no list {kind!r} of JSON objects")
         rows.extend(found)
     return rows
 
