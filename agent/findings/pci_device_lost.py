@@ -78,8 +78,8 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
         expected=f"this host must offer device {address} until the device's provider is deleted from Placement",
-        actual=f"{spent.reserved} {spent.resource_class} of {provider.name} is reserved, which marks a one-time-use "
-        f"device as used; {why}; the provider stays, because a new provider would offer the device as unused",
+        actual=f"the one-time-use device was used ({spent.reserved} {spent.resource_class} of {provider.name} is "
+        f"reserved); {why}; the agent keeps the provider, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),
         rests_on_recorded=True,
         remedies=_of_spent(provider.uuid),

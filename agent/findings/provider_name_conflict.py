@@ -28,7 +28,7 @@ def _find(audit: AuditFacts) -> Findings:
 
 def _remedies(audit: AuditFacts, holder: Provider) -> tuple[Remedy, ...]:
     old_uuid = f"if this host was reinstalled, put the old uuid {holder.uuid} back into the compute_id file"
-    adopt = inspect(f"{old_uuid}; this command prints the plan for it", line("stocktake", "adopt"))
+    adopt = inspect(f"{old_uuid}; this command prints the steps", line("stocktake", "adopt"))
     return (
         adopt if audit.settings.role is Role.OWNER else by_hand(old_uuid),
         inspect("see which allocations the other provider has", show_provider(holder.uuid)),

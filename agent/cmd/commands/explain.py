@@ -21,7 +21,7 @@ class Explain(ReportingCommand, DocumentCommand):
             metavar="WHAT",
             help="a resource class (VCPU, MEMORY_MB, DISK_GB), a finding code, a finding's id, or a consumer: a uuid, "
             "an instance's name, a guest's name in libvirt, or a volume as GROUP/VOLUME; the first 8 characters of an "
-            "id suffice",
+            "id or uuid suffice",
         ),
         argument("-v", "--verbose", action="store_true", help="also print where the agent read each amount"),
         LAST,

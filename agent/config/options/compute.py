@@ -35,6 +35,7 @@ OPTS = FROM_NOVA = [
         default="/etc/nova/provider_config/",
         mutable=True,
         help="Folder of provider.yaml files (``*.yaml``), in which operators add custom traits, and inventories of "
-        "custom classes, to providers. The default is nova's and may be absent. SIGHUP reads the files again.",
+        "custom classes, to providers. Nova has the same default. The folder may be absent. SIGHUP reads the "
+        "files again.",
     ),
 ]

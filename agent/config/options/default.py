@@ -46,7 +46,7 @@ FROM_NOVA = [
         min=0,
         mutable=True,
         help="MiB of memory reserved for the host; the agent reports this amount as the reserved amount of "
-        "MEMORY_MB. The default is nova's. SIGHUP applies a new value.",
+        "MEMORY_MB. Nova has the same default. SIGHUP applies a new value.",
     ),
     cfg.IntOpt(
         "reserved_host_disk_mb",
@@ -91,7 +91,7 @@ FROM_NOVA = [
         default=4.0,
         min=0.0,
         mutable=True,
-        help="VCPU's allocation ratio if Placement has no VCPU inventory of this host yet. The default is nova's. "
+        help="VCPU's allocation ratio if Placement has no VCPU inventory of this host yet. Nova has the same default. "
         "SIGHUP applies a new value.",
     ),
     cfg.FloatOpt(
@@ -128,8 +128,8 @@ FROM_NOVA = [
         default=60,
         mutable=True,
         help="Seconds without a heartbeat after which a compute service counts as down; the minimum is 1. While "
-        "nova-compute of this host is not down, the agent does not write the host's provider in Placement. The "
-        "default is nova's. SIGHUP applies a new value.",
+        "nova-compute of this host is not down, the agent does not write the host's provider in Placement. Nova "
+        "has the same default. SIGHUP applies a new value.",
     ),
     cfg.StrOpt(
         "transport_url",
@@ -142,8 +142,8 @@ FROM_NOVA = [
         "rpc_response_timeout",
         default=60,
         help="Seconds after which one request to nova-conductor times out; the minimum is 1. Reading nova's data "
-        "takes several requests: [agent] source_deadline limits their total time. The default is nova's. A new value "
-        "needs a restart.",
+        "takes several requests: [agent] source_deadline limits their total time. Nova has the same default. A new "
+        "value needs a restart.",
     ),
     cfg.BoolOpt(
         "use_cow_images",

@@ -23,7 +23,7 @@ OPTS = FROM_NOVA = [
         default="_base",
         deprecated_name="image_cache_subdirectory_name",
         deprecated_group="DEFAULT",
-        help="Folder of cached images inside [DEFAULT] instances_path. The default is nova's. A new value needs a "
+        help="Folder of cached images inside [DEFAULT] instances_path. Nova has the same default. A new value needs a "
         "restart.",
     ),
 ]

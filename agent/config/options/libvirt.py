@@ -16,7 +16,7 @@ OPTS = FROM_NOVA = [
         default="kvm",
         choices=["kvm", "lxc", "qemu", "parallels"],
         help="Kind of guests. This option decides which libvirt driver the agent connects to if connection_uri is "
-        "empty. The default is nova's. A new value needs a restart.",
+        "empty. Nova has the same default. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "connection_uri",
@@ -39,7 +39,7 @@ OPTS = FROM_NOVA = [
     cfg.StrOpt(
         "images_rbd_pool",
         default="rbd",
-        help="Ceph pool of the guests' disks, with images_type = rbd. The default is nova's. A new value needs a "
+        help="Ceph pool of the guests' disks, with images_type = rbd. Nova has the same default. A new value needs a "
         "restart.",
     ),
     cfg.StrOpt(
@@ -96,21 +96,21 @@ OPTS = FROM_NOVA = [
         "swtpm_enabled",
         default=False,
         mutable=True,
-        help="Whether guests may get an emulated TPM; needs virt_type kvm or qemu. The default is nova's. SIGHUP "
+        help="Whether guests may get an emulated TPM; needs virt_type kvm or qemu. Nova has the same default. SIGHUP "
         "applies a new value.",
     ),
     cfg.StrOpt(
         "swtpm_user",
         default="tss",
         mutable=True,
-        help="User that the emulated TPM runs as; must exist if swtpm_enabled is true. The default is nova's. "
+        help="User that the emulated TPM runs as; must exist if swtpm_enabled is true. Nova has the same default. "
         "SIGHUP applies a new value.",
     ),
     cfg.StrOpt(
         "swtpm_group",
         default="tss",
         mutable=True,
-        help="Group that the emulated TPM runs as; must exist if swtpm_enabled is true. The default is nova's. "
+        help="Group that the emulated TPM runs as; must exist if swtpm_enabled is true. Nova has the same default. "
         "SIGHUP applies a new value.",
     ),
     cfg.ListOpt(
@@ -118,7 +118,7 @@ OPTS = FROM_NOVA = [
         default=["user", "host", "deployment"],
         mutable=True,
         help="Who may own the secret of an emulated TPM on this host: any of user, host and deployment. If "
-        "swtpm_enabled is true, the host gets a trait for each listed owner. The default is nova's. SIGHUP applies "
+        "swtpm_enabled is true, the host gets a trait for each listed owner. Nova has the same default. SIGHUP applies "
         "a new value.",
     ),
     cfg.ListOpt(

@@ -34,8 +34,9 @@ OPTS = FROM_NOVA = [
     cfg.BoolOpt(
         "report_in_placement",
         default=False,
-        help="Report the devices of device_spec as providers in Placement, except those with physical_network. The "
-        "default is nova's; nova-compute does not allow turning the option off again. A new value needs a restart.",
+        help="Report the devices of device_spec as providers in Placement, except those with physical_network. Nova "
+        "has the same default. nova-compute does not start if the option was true before and is false now. A new "
+        "value needs a restart.",
     ),
 ]
 

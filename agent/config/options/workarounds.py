@@ -12,6 +12,6 @@ OPTS = FROM_NOVA = [
         default=False,
         mutable=True,
         help="Add the size of the image cache to the reserved amount of DISK_GB, if the cache is on the file system "
-        "of instances_path. The default is nova's. SIGHUP applies a new value.",
+        "of instances_path. Nova has the same default. SIGHUP applies a new value.",
     ),
 ]

@@ -20,9 +20,8 @@ from agent.pages.page import Section
 MOST_FILES = 50
 _MOST_NAMED = 20
 _WHY_NUMBERS_DIFFER = (
-    "The sentences above may name different numbers of hosts. If a host could not read one source, only the amounts "
-    "that need this source are unknown; the sums include the host's other amounts. Files that cannot be read as a "
-    "report are not counted here."
+    "The sentences above may name different numbers of hosts, because a host that could not read one source is missing "
+    "only from the sums that need this source. Files that cannot be read as a report are not counted here."
 )
 
 

@@ -56,8 +56,8 @@ def test_a_lost_one_time_use_device_is_always_reported():
     (found,) = findings(world(placement=tree(SPENT)), CODE, ALL)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (SPENT.uuid, None, T4)
     assert found.actual == (
-        f"1 {T4} of {SPENT.name} is reserved, which marks a one-time-use device as used; libvirt does not list "
-        "the device; the provider stays, because a new provider would offer the device as unused"
+        f"the one-time-use device was used (1 {T4} of {SPENT.name} is reserved); libvirt does not list "
+        "the device; the agent keeps the provider, because a new provider would offer the device as unused"
     )
     assert f"openstack resource provider delete {SPENT.uuid}" in found.remedy
     held_too = tree(SPENT, allocations=(held(GPU, T4),))
