@@ -9,7 +9,7 @@ from agent.telemetry.event_log import log_event
 
 #: An audit that runs for this many seconds is logged. systemd restarts the daemon after 180 s without progress.
 LONG_AUDIT_S = 120.0
-NO_READ = "no source is being read: the audit decides, writes or waits"
+NO_READ = "no source is being read: the audit computes, writes or waits"
 
 
 class AuditWatch:

@@ -165,7 +165,7 @@ def _the_cycle(seen: Seen) -> Story:
     reads = ", ".join(f"{s.name} {'ok' if s.ok else 'failed'} in {s.duration_ms:.0f} ms" for s in report.sources)
     return Story(
         number=4,
-        title="What an audit reads, what it writes, and what it finds: compute node records without a hypervisor",
+        title="The reads, writes and findings of an audit, such as a compute node record without a hypervisor",
         shown=bool(ghosts) and bool(report.sources) and all(s.ok for s in report.sources),
         evidence=(
             f"read: {reads}",

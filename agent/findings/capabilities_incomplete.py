@@ -24,7 +24,7 @@ _UNCHANGED = {
     " and the providers of memory encryption",
     Part.MODEL_FEATURES: "HW_CPU_X86_*",
     Part.GUESTS: _OF_EMULATORS,
-    Part.MACHINE: f"{_OF_EMULATORS} (but the agent still adds traits that other machine types support)",
+    Part.MACHINE: f"{_OF_EMULATORS} (but the agent still adds traits of the machine types in libvirt's answer)",
     Part.DOMAIN: _OF_EMULATORS,
     Part.VERSION: "COMPUTE_NET_VIF_MODEL_IGB, COMPUTE_SOUND_MODEL_VIRTIO and COMPUTE_STORAGE_VIRTIO_FS",
 }

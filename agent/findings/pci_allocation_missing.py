@@ -184,8 +184,8 @@ def _options(amounts: Mapping[tuple[str, str], int]) -> list[str]:
 
 
 _UNREAD = (
-    "run openstack resource provider allocation set with the instance's project and user, which this audit did not "
-    "read; the command replaces all allocations of the instance, so repeat its other allocations, and add"
+    "openstack resource provider allocation set replaces all allocations of the instance: run this command with the "
+    "instance's project, user and other allocations, and with"
 )
 _BY_HAND = "replace all allocations of the instance; this command includes its PCI devices"
 # The remedies in role companion. In this role nova-compute runs beside the agent, and allocates PCI devices whenever it

@@ -90,7 +90,7 @@ def saved_report(document: Document) -> SavedReport:
             providers=providers.good,
         )
     except BadRow as error:
-        raise SourceInconsistent("report", f"this version cannot read the report: {error}") from error
+        raise SourceInconsistent("report", f"this version of Stocktake cannot read the report: {error}") from error
     every = (findings, sources, ledger, inventory, traits, storage, evacuations, names, providers)
     return SavedReport(report=report, problems=tuple(problem for rows in every for problem in rows.problems))
 

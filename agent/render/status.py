@@ -102,7 +102,9 @@ def last_report(report: Document, path: str, now: str, interval_s: float | None)
         status_blocks(found)
         status_document(found)
     except _OTHER_SHAPE as error:
-        raise SourceInconsistent("report", f"{path}: this version cannot read the report: {error!r}") from error
+        raise SourceInconsistent(
+            "report", f"{path}: this version of Stocktake cannot read the report: {error!r}"
+        ) from error
     return found
 
 
@@ -128,7 +130,7 @@ def _rows(name: str, rows: object, show: Callable[[Document], object]) -> Rows[D
         try:
             show(row)
         except _OTHER_SHAPE as error:
-            raise BadRow(f"this version cannot read the row: {error!r:.60}") from error
+            raise BadRow(f"this version of Stocktake cannot read the row: {error!r:.60}") from error
         return row
 
     return read_rows(name, rows, read)

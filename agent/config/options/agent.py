@@ -147,6 +147,6 @@ OPTS = [
     cfg.StrOpt(
         "probe_user",
         default="stocktake",
-        help="User that stocktake-probe answers besides root. stocktake-probe reads the option again for each request.",
+        help="stocktake-probe answers only this user and root. It reads this option again for each request.",
     ),
 ]

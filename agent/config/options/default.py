@@ -148,7 +148,7 @@ FROM_NOVA = [
     cfg.BoolOpt(
         "use_cow_images",
         default=True,
-        help="Whether [libvirt] images_type = default means qcow2 (true) or flat (false). A new value needs a restart.",
+        help="If true, [libvirt] images_type = default means qcow2, else flat. A new value needs a restart.",
     ),
     cfg.BoolOpt(
         "force_raw_images",

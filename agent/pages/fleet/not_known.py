@@ -91,9 +91,9 @@ def _about_reports(facts: FleetFacts) -> tuple[str, ...]:
     if facts.details is None:
         return (
             "The agents' messages leave out the names of consumers, the orphaned compute nodes, and the sizes of "
-            "volumes and files that do not belong to the cloud. The amounts of child providers are not counted.",
+            "volumes and files that do not belong to the cloud. The capacity leaves out amounts of child providers.",
         )
-    texts = ["The amounts of child providers are left out of the capacity."]
+    texts = ["The capacity leaves out amounts of child providers."]
     if left_out := sum(each.rows_left_out for each in facts.details.values()):
         rows = counted(left_out, "row of a report", "rows of reports")
         texts.append(f"{rows} could not be read. This page leaves out such rows.")

@@ -24,10 +24,10 @@ def capacity(facts: HostFacts) -> Section:
         Paragraph(
             text="Promised is what nova's database counts, held is what is taken on the host, recorded is what "
             "Placement counts as used. The dashed line is the total of Placement's inventory x the allocation ratio, "
-            "for example 192 for 48 CPUs with ratio 4. Each bar includes the reserved amount x ratio. Free is the line "
-            "minus recorded: the scheduler can still give away this amount. Held and recorded should be equal. If held "
-            "is more than recorded, something is sold twice. If held is less than recorded, something is wasted or not "
-            "used yet. Promised is less than held if nova does not know everything that uses the host."
+            "for example 192 for 48 CPUs with ratio 4. Each bar includes the reserved amount x ratio. Free is the "
+            "dashed line minus recorded: the scheduler can still give away this amount. Held and recorded should be "
+            "equal. If held is more than recorded, something is sold twice. If held is less than recorded, something "
+            "is wasted or not used yet. Promised is less than held if nova does not know everything that uses the host."
         )
     ]
     blocks += [Note(text=text, meaning=Meaning.UNREAD) for text in map(_left_out, classes) if text]

@@ -62,9 +62,7 @@ _NO_RESHAPER = (
     '("admin" is not enough, unless Placement\'s policy was changed)'
 )
 
-AUTH_URL = (
-    "put Keystone's own URL into [placement] auth_url; if another option has the redirected URL, correct that option"
-)
+AUTH_URL = "put Keystone's own URL into [placement] auth_url, or into the option that contains the first URL"
 PATH = "check the path of [placement] endpoint_override or of the catalog's URL"
 ENDPOINT = (
     "check [placement] project_name, region_name, valid_interfaces and service_type, or set endpoint_override, "

@@ -45,7 +45,7 @@ PARTS = {
     "domain capabilities of x86_64 q35": (
         Part.MACHINE,
         "x86_64 q35",
-        "(but the agent still adds traits that other machine types support)",
+        "(but the agent still adds traits of the machine types in libvirt's answer)",
     ),
     "hypervisor version": (Part.VERSION, "", "COMPUTE_STORAGE_VIRTIO_FS"),
     "features of CPU model Westmere": (Part.MODEL_FEATURES, "Westmere", "HW_CPU_X86_*"),

@@ -83,7 +83,7 @@ def test_a_saved_report_with_an_invalid_audit_is_refused(key):
     """If a required field of the audit is invalid, for example host or plan, the saved report cannot be read."""
     changed = copy.deepcopy(DOCUMENT)
     changed["audit"][key] = []
-    with pytest.raises(SourceInconsistent, match="this version cannot read the report: "):
+    with pytest.raises(SourceInconsistent, match="this version of Stocktake cannot read the report: "):
         saved_report(changed)
 
 

@@ -133,7 +133,7 @@ def test_a_malformed_report_file_is_rejected(key, instead):
     """If a field in a report file has a value of the wrong type, the agent raises a `SourceInconsistent` error."""
     report = copy.deepcopy(DOCUMENT)
     report["audit"][key] = instead
-    with pytest.raises(SourceInconsistent, match="this version cannot read the report"):
+    with pytest.raises(SourceInconsistent, match="this version of Stocktake cannot read the report"):
         told(report)
 
 
@@ -176,7 +176,7 @@ def test_a_malformed_report_row_is_left_out_and_reported():
     report["audit"]["findings"].append({"code": "x"})
     found = told(report)
     (problem,) = found.problems
-    assert problem.startswith("findings[1]: this version cannot read the row: ")
+    assert problem.startswith("findings[1]: this version of Stocktake cannot read the row: ")
     assert f"note: /run/stocktake/report.json: a row is ignored: {problem}" in status_lines(found)
     assert len(status_document(found)["findings"]) == 1
 
