@@ -119,7 +119,7 @@ def judged(
     if last.sign is None or not last.sign.is_settled:
         return Judged(
             "a light read might miss a change: a row changed just before the last full read, "
-            "or that read returned no digest"
+            "or the last full read has no digest"
         )
     if is_due:
         return Judged("the schedule asks for a full read of nova's database")

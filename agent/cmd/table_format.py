@@ -16,7 +16,7 @@ from agent.render.layout import PLAIN, Look
 def _columns(text: str) -> int:
     if text.isascii() and text.isdigit():
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text} is not a whole number of columns (0 or more)")
+    raise argparse.ArgumentTypeError(f"{text} is not a whole number of characters (0 or more)")
 
 
 class TableFormatter(ListFormatter):
@@ -38,7 +38,7 @@ class TableFormatter(ListFormatter):
             type=_columns,
             default=0,
             metavar="N",
-            help="the width of the table in columns (default: $COLUMNS or the terminal's width; in a pipe no limit)",
+            help="the table's width in characters (default: $COLUMNS or the terminal's width; in a pipe no limit)",
         )
         # The option has no effect, because a table always fits. Scripts may pass the option, which cliff's own
         # formatter has.

@@ -134,8 +134,8 @@ def _no_valid_host(seen: Seen) -> Story:
     right = vcpu is not None and (vcpu.total, vcpu.max_unit, vcpu.allocation_ratio) == expected
     return Story(
         number=3,
-        title=f"No valid host for {cast.ASKED_VCPUS} vCPUs on {cast.FIRST.cpus} CPUs at ratio 4, "
-        "because of max_unit; and a consumer with allocations on two providers",
+        title=f"No valid host for {cast.ASKED_VCPUS} vCPUs on {cast.FIRST.cpus} CPUs at ratio 4 "
+        "(max_unit), and a consumer with allocations on two providers",
         shown=right and offered and refused and any(map(_is_max_unit, first)) and bool(zombies),
         evidence=(
             f"VCPU in Placement: {_inventory_text(vcpu)}",

@@ -65,8 +65,8 @@ def _finding(audit: AuditFacts, consumer: str, why: str, remedies: tuple[Remedy,
     rows = tuple(row for row in audit.rows if row.key == consumer)
     return RULE.finding(
         audit,
-        headline=f"{consumer}: Stocktake's consumer for usage unknown to nova is obsolete, but Placement still counts "
-        f"{recorded(rows)} on {audit.host}",
+        headline=f"{consumer}: this consumer of Stocktake is obsolete, but Placement still counts {recorded(rows)} on "
+        f"{audit.host}",
         consumer_uuid=consumer,
         expected=f"{OWN_TYPE} {consumer} has no allocations, because {why}",
         actual=f"Placement records {recorded_text(rows)}",

@@ -1,4 +1,4 @@
-"""max-consumers: limit the changes of one run, so that a fault that makes many consumers look wrong does little harm.
+"""max-consumers: limit the changes of one run, so that wrong findings do little harm.
 
 A reshape counts as one change, whatever the number of its consumers. heal makes a reshape as a whole or not at all, so
 the guard cannot permit only a part of the reshape. A reshape is less dangerous than

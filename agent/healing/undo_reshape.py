@@ -96,7 +96,10 @@ def _of_providers(old: JournalledReshape, now: _Now) -> str | None:
         wanted = _of_class(left.after, name) if left else None
         if there.inventory(name) != wanted:
             now_offered, then_offered = _in_words(there.inventory(name)), _in_words(wanted)
-            return f"provider {there.name} offers {now_offered} of {name} now; after the reshape it had {then_offered}"
+            return (
+                f"provider {there.name} offers {now_offered} of {name} now; after the reshape, the provider offered "
+                f"{then_offered}"
+            )
     lost = [p.name for p in old.providers if p.after is not None and now.view.provider(p.uuid) is None]
     if lost:
         return f"provider {', '.join(lost)}, which the journal entry names, no longer exists"

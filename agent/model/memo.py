@@ -29,8 +29,7 @@ CACHES = MappingProxyType(
         "agent.books.image_ledger._store_rows": "who uses how many bytes of the file system of instances_path",
         "agent.books.image_ledger._users": "which guest uses which file as a disk",
         "agent.books.storage_ledger._rows": "who uses how many bytes of the volume groups",
-        "agent.books.uncovered.uncovered": "amounts in use on the host that Placement does not count, for messages "
-        "to the broker",
+        "agent.books.uncovered.uncovered": "amounts in use that Placement does not count, for messages to the broker",
         "agent.bus.finding_sums._sums": "how many findings there are, and the sums of their amounts, for messages to "
         "the broker",
         "agent.bus.host_state._guests": "the number of guests, for messages to the broker",

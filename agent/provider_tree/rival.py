@@ -171,7 +171,7 @@ def _overwriter(root: Provider, written: WrittenProvider | None) -> Rival | None
     different = [(i, root.inventory(c)) for c, i in sorted(written_before.items()) if root.inventory(c) != i]
     changes = "; ".join(f"{_shown(mine)} is now {_shown(now)}" for mine, now in different) or "the change is gone now"
     return Rival(
-        why=f"another writer changed what this agent wrote, in {written.strikes} audits in a row: {changes}",
+        why=f"{written.strikes} audits in a row found that another writer changed this agent's inventories: {changes}",
         remedy="find the other writer (a second agent, nova-compute, a script) and stop it, then send this agent "
         "SIGHUP",
         overwrote=True,

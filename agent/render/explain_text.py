@@ -227,7 +227,7 @@ def _free(name: str, row: InventoryRow, shown: Inventory) -> tuple[str, str]:
 
 def _held_by_placement(wanted: Inventory, row: InventoryRow) -> str:
     if row.recorded == wanted:
-        return "Placement records the same"
+        return "Placement records these values"
     if row.recorded is None:
         # ``used`` is None only if Placement could not be read.
         return (

@@ -229,8 +229,8 @@ HELP_TEXTS: Mapping[str, HelpText] = {
             (0, "the operator pressed q; with --once: the hosts were printed"),
             (
                 2,
-                "only with --once: no agent answered, or the list of expected hosts (needed by --fail-on never) could "
-                "not be read",
+                'only with --once: no agent answered; or --fail-on has the condition "never", and the list of expected '
+                "hosts could not be read",
             ),
             (3, "only with --once: a condition of --fail-on holds"),
             (75, "the message bus cannot be reached; with --once: one of the brokers cannot be reached"),

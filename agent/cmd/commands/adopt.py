@@ -15,9 +15,7 @@ class Adopt(DocumentCommand):
     """Give a renamed or reinstalled host its Placement provider back, or accept a new disk store for DISK_GB."""
 
     ARGUMENTS = (
-        argument(
-            "--store", action="store_true", help="accept the disk store that this host has now; DISK_GB then counts it"
-        ),
+        argument("--store", action="store_true", help="compute DISK_GB from the disk store that this host has now"),
         *APPROVAL,
     )
 

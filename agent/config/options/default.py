@@ -165,8 +165,8 @@ OPTS = [
         "graceful_shutdown_timeout",
         default=60,
         min=1,
-        help="Seconds that the daemon, when stopped, waits for the running audit, which ends at its next safe "
-        "point. 60 is the default of OpenStack's services and below TimeoutStopSec of the systemd unit. The agent "
+        help="Seconds that a stop of the daemon waits for the running audit. The audit ends at its next safe point. "
+        "60 is the default of OpenStack's services, and is less than TimeoutStopSec of the systemd unit. The agent "
         "ignores this option in nova.conf. A new value needs a restart.",
     ),
 ]

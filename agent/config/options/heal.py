@@ -45,8 +45,8 @@ OPTS = [
         default=2,
         min=1,
         mutable=True,
-        help="Maximum number of consumers that one repair run may change, so that a fault that makes many consumers "
-        "look wrong does little harm. A reshape counts as one consumer, even if it moves many. SIGHUP applies a new "
+        help="Maximum number of consumers that one repair run may change. The limit keeps the harm small if findings "
+        "are wrong. A reshape counts as one consumer, even if the reshape moves many consumers. SIGHUP applies a new "
         "value.",
     ),
     cfg.FloatOpt(

@@ -27,9 +27,9 @@ OPTS = FROM_NOVA = [
             cfg.DeprecatedOpt("passthrough_whitelist", group=GROUP),
             cfg.DeprecatedOpt("pci_passthrough_whitelist", group="DEFAULT"),
         ],
-        help="PCI devices that guests may get. Set the option once per filter, as a JSON object or a list of "
-        'objects: {"vendor_id": "10de", "product_id": "1eb8", "resource_class": "CUSTOM_T4"}. If several entries '
-        "match a device, the first one applies. A new value needs a restart.",
+        help="PCI devices that guests may get: a JSON object or a list of objects, as in "
+        '{"vendor_id": "10de", "product_id": "1eb8", "resource_class": "CUSTOM_T4"}. The option may be set several '
+        "times. If several objects match a device, the first object applies. A new value needs a restart.",
     ),
     cfg.BoolOpt(
         "report_in_placement",

@@ -30,8 +30,9 @@ HEADING = "The cloud's capacity"
 _AFTER_HEAL = (
     "A host's capacity is (total - reserved) x ratio: for example, 48 CPUs with ratio 4 are 192 VCPU. The bars show "
     'the sums of all hosts, without reserved amounts. The bars "after heal" show the sums after stocktake heal has '
-    "repaired every host, also those whose agent only observes now: without the wasted amounts, and with an allocation "
-    "for every amount that nova has given to instances. Guests and volumes that nova does not know stay as they are."
+    "repaired every host: no amount is wasted, and Placement records every amount that nova has promised to instances. "
+    "These bars include the hosts whose agent only observes now. heal does not change guests and volumes that nova "
+    "does not know."
 )
 _HEADINGS = (
     "hosts", "total", "reserved", "ratio", "capacity", "recorded", "wasted", "wasted share",

@@ -83,12 +83,12 @@ def _held(orphan: Orphan) -> str:
 
 def strangers(facts: FleetFacts) -> Section:
     """Return the section of volumes and files that do not belong to the cloud, or whose owner is not known."""
-    heading = "Volumes and files that are not the cloud's"
+    heading = "Volumes and files that do not belong to the cloud"
     if facts.details is None:
         text = _counted(
             facts,
             _STRANGE_CODES,
-            "No host reports a volume or file that is not the cloud's.",
+            "No host reports a volume or file that does not belong to the cloud.",
             "The agents' messages do not have the sizes of these volumes and files.",
         )
         return Section(id="strangers", heading=heading, blocks=(Paragraph(text=text),))

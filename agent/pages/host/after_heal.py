@@ -35,7 +35,7 @@ def free_now(facts: HostFacts) -> str:
     if texts:
         return f"Free for the scheduler now: {some_of(texts, _MOST)}.{rest}"
     unread = facts.missing("placement")
-    return f"What is free for the scheduler is not known, because {was_unread(unread)}." if unread else ""
+    return f"The free amounts are not known, because {was_unread(unread)}." if unread else ""
 
 
 def after_heal(facts: HostFacts, classes: Sequence[ClassBooks]) -> str:

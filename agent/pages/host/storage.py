@@ -35,7 +35,7 @@ def storage(facts: HostFacts) -> Section:
 
 
 def _strangers(rows: tuple[StorageRow, ...]) -> Table | Paragraph:
-    """Return a table of the largest volumes and files that are not the cloud's, or a sentence that there are none."""
+    """Return a table of the largest volumes and files outside the cloud, or a sentence that there are none."""
     found = sorted(
         (row for row in rows if meaning_of(row.owner_kind) in _STRANGE),
         key=lambda row: (-row.size_bytes, row.store, row.owner, row.what),

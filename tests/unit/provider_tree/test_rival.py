@@ -173,7 +173,7 @@ def test_the_message_shows_what_another_writer_changed():
     rival = rival_of(root(THEIRS, traits=OURS), state(), settings(), written(VCPU, MEMORY, strikes=2))
     assert rival is not None
     assert rival.why == (
-        "another writer changed what this agent wrote, in 2 audits in a row: "
+        "2 audits in a row found that another writer changed this agent's inventories: "
         "MEMORY_MB total=512 reserved=0 max_unit=512 ratio=1.0 is now absent; "
         "VCPU total=4 reserved=0 max_unit=4 ratio=4.0 is now VCPU total=99 reserved=0 max_unit=4 ratio=4.0"
     )

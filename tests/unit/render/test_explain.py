@@ -147,7 +147,7 @@ provider cmp1.example.org ({PROVIDER})
   192  capacity = (48 total - 0 reserved) x 4 ratio
   168  free = 192 capacity - 24 recorded
    48  max_unit: the largest amount in one request, whatever the ratio (min_unit 1, step_size 1)
-  Placement records the same
+  Placement records these values
 
 ERROR  allocation-stale-move  moved {MOVED}  seen, 60 s  [{STALE.finding.id[:8]}]
        Placement records 8 VCPU on this host.

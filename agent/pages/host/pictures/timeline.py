@@ -143,7 +143,7 @@ def _conclusion(found: Sequence[SeenFinding], changes: Sequence[Change], scale: 
     since = f"the oldest was first seen at {utc(oldest)}" if oldest else "first seen at an unknown time"
     count = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "No finding"
     made = f"{len(changes)} change{'' if len(changes) == 1 else 's'} in {MOST_DAYS} days"
-    more = f" The picture shows the {MOST_ROWS} most urgent." if len(found) > MOST_ROWS else ""
+    more = f" The picture shows the {MOST_ROWS} most urgent findings." if len(found) > MOST_ROWS else ""
     earlier = sum((moment := moment_of(change.at)) is not None and moment < scale.start for change in changes)
     before = f", {earlier} of them before the time that the picture shows" if earlier else ""
     return f"{count}{f', {since}' if found else ''}; {made}{before}.{more}"

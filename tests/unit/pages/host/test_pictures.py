@@ -267,7 +267,7 @@ def test_the_timeline_shows_at_most_40_findings():
     """Of 50 findings, the host page's timeline shows 40 and says that these are the most urgent."""
     picture = timeline_picture([SCREEN.findings[0]] * 50, (), {}, NOW)
     assert looks(picture).count("wrong") == MOST_ROWS
-    assert picture.conclusion.endswith("The picture shows the 40 most urgent.")
+    assert picture.conclusion.endswith("The picture shows the 40 most urgent findings.")
 
 
 @pytest.mark.parametrize("text", ["", "not a time", "2999-01-01T00:00:00Z"])

@@ -42,7 +42,7 @@ def test_the_figures_of_a_healthy_host_have_no_warning_colour():
 def test_losses_are_question_marks_if_placement_was_not_read():
     """If Placement was not read, the host page shows "?" for the wasted amounts and all other losses."""
     sentence, figures, free, note, _ = blocks_of(UNREAD)
-    assert free.text == "What is free for the scheduler is not known, because placement was not read."
+    assert free.text == "The free amounts are not known, because placement was not read."
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert all("not known: placement was not read" in each.lines[0] for each in figures.figures)
