@@ -107,8 +107,8 @@ def _allowed_agent(module: str) -> tuple[str, ...]:
     return DECIDING_AGENT if _within(module, PURE_PACKAGES) else ("agent",)
 
 
-def test_the_search_finds_pure_modules_but_not_all_modules():
-    """A pure module has no side effects; the search finds agent.errors, for example, but not every module."""
+def test_some_but_not_all_modules_are_pure():
+    """A pure module has no side effects. Some modules, such as agent.errors, are pure, but not all are."""
     assert {"agent.errors", "agent.model.claim", "agent.model.snapshot"} <= PURE.keys()
     assert len(PURE) < len(MODULES)
 

@@ -356,8 +356,8 @@ def writes_of_the_takeover(host: AgentHost, door: Gateway) -> list[str]:
     return until(lambda: writes(host, door), 60, "the takeover")
 
 
-def test_memory_is_reserved_before_its_allocation_is_deleted(placement, host, door):
-    """When the agent replaces nova-compute, it reserves a guest's memory, then deletes the memory's allocation."""
+def test_memory_is_reserved_before_the_allocation_is_deleted(placement, host, door):
+    """On takeover from nova-compute, the agent reserves a guest's memory, then deletes the guest's allocation."""
     guests(host, ghost=(4, 512))
     host.agent("--once")
     left = offered(placement, host, "MEMORY_MB")

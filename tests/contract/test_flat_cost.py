@@ -279,8 +279,8 @@ def test_a_second_audit_confirms_usage_of_an_unlisted_consumer(tmp_path, placeme
         assert unlisted(made.audit()) == {}
 
 
-def test_most_audits_read_no_usage_of_child_providers(tmp_path, placement):
-    """If only the root provider has usage without a consumer, most audits read no usage of child providers."""
+def test_one_audit_in_ten_reads_the_usage_of_child_providers(tmp_path, placement):
+    """With full_read_every = 1, one audit in ten reads the usage of child providers, and not only of the root."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"placement": {"full_read_every": 1}}) as made:
         root = made.host.provider_uuid
         children = [placement.make_provider(parent=root) for _ in range(3)]

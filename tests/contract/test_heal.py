@@ -395,8 +395,8 @@ def an_hour_ago() -> datetime.datetime:
     return datetime.datetime.now(datetime.UTC) - datetime.timedelta(hours=1)
 
 
-def test_heal_keeps_a_seconds_old_allocation_that_is_recreated(host):
-    """After heal's plan, another client recreates a seconds-old leaked allocation; heal keeps the allocation."""
+def test_heal_keeps_a_recreated_allocation_that_looks_unchanged(host):
+    """After heal's plan, another client recreates an allocation that looks unchanged. Heal keeps the allocation."""
     consumer, now = host.allocate("gone", here=HELD), datetime.datetime.now(datetime.UTC)
     written_at(host, consumer, now)
     was = (host.generation(consumer), host.allocations(consumer))

@@ -370,8 +370,8 @@ def test_the_everywhere_option_exits_75_without_placement(tmp_path, rest):
     assert (ended.code, ended.stdout) == (75, "")
 
 
-def test_why_accepts_a_host_with_unknown_numa_cells(tmp_path, rest):
-    """`stocktake why` accepts a host while libvirt is down, and says that the NUMA cells are unknown."""
+def test_a_numa_request_fits_if_the_numa_cells_are_unknown(tmp_path, rest):
+    """While libvirt is down, `stocktake why` says that a NUMA request fits and that the NUMA cells are unknown."""
     own = small_host(tmp_path, rest)
     own.run("audit", "--publish")
     own.agent.configure({"libvirt": {"connection_uri": f"test://{tmp_path}/nowhere.xml"}})

@@ -167,7 +167,7 @@ def test_s147_traits_unknown_to_placement_are_left_out(rest, writer):
 
 
 def test_a_write_of_two_missing_traits_raises_a_conflict(rest, writer):
-    """The agent writes two traits missing in Placement: a deleted custom trait and an unknown standard trait."""
+    """A write of a deleted custom trait and an unknown standard trait raises the error GenerationConflict."""
     trait = f"CUSTOM_T{new_uuid().replace('-', '').upper()}"
     uuid = rest.make_provider()
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)

@@ -197,8 +197,8 @@ def test_an_allocation_is_called_wrong_only_with_all_sources(lost):
     assert set(verdicts(world).values()) <= {Verdict.AGREED, Verdict.UNKNOWN, Verdict.SETTLING}
 
 
-def test_a_migrated_guest_is_reported_after_the_migration():
-    """A guest that is still on the source host is reported only after the migration has ended."""
+def test_a_guest_left_on_the_source_host_is_reported():
+    """A guest left on the source host is reported as unknown, but only after the migration has ended."""
     world = snapshot(
         nova=state(
             instance(host="cmp2", node="x", task_state="migrating", flavor=FLAVOR_B),

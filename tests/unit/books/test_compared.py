@@ -135,8 +135,8 @@ def test_cached_results_do_not_change_a_decision(one, other):
         )
 
 
-def test_a_comparison_of_a_just_deleted_instance_is_renewed():
-    """Nova may still free the allocation of a just deleted instance, so a later audit renews the comparison."""
+def test_a_later_audit_compares_a_just_deleted_instance_anew():
+    """Nova may still free a just deleted instance's allocation, so a later audit compares the instance anew."""
     young = instance(deleted=True, vm_state="deleted", deleted_at=NOW)
 
     def at(moment):

@@ -29,7 +29,7 @@ def test_a_merge_keeps_the_first_and_the_last_sighting():
 
 
 def test_a_merge_takes_the_audit_count_of_the_newer_history():
-    """If two histories differ in a finding's evidence, a merge takes the audit count of the newer history."""
+    """If the evidence of a finding has changed, a merge takes the audit count of the newer of two histories."""
     theirs = history(one(times=3, evidence_digest="old"), read_until=50)
     (found,) = merged(history(one(times=1)), theirs).sightings
     assert (found.times, found.evidence_digest) == (1, "d")
@@ -45,7 +45,7 @@ def test_a_merge_keeps_an_unchecked_finding_confirmed():
 
 
 def test_a_merged_history_does_not_contain_an_ended_finding():
-    """The merged history of two processes does not contain a finding that this process has ended."""
+    """The merged history does not contain an ended finding that the stored history still contains."""
     ours, theirs = history(one("a")), history(one("b"), one("c"))
     assert [s.id for s in merged(ours, theirs).sightings] == ["a", "b", "c"]
     assert [s.id for s in merged(ours, theirs, frozenset({"b"})).sightings] == ["a", "c"]
@@ -89,8 +89,8 @@ def test_a_merge_ignores_audit_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_a_merge_takes_the_audit_count_of_the_later_sighting():
-    """Two processes saw a finding one after the other; the merged history has the count of the later sighting."""
+def test_a_merged_history_keeps_the_newer_audit_count():
+    """Two processes counted the audits that saw a finding. The merged history keeps the newer audit count."""
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):
@@ -99,8 +99,8 @@ def test_a_merge_takes_the_audit_count_of_the_later_sighting():
         assert (sighting.first_seen_at, sighting.last_seen_at) == (T1, T4)
 
 
-def test_a_merged_history_keeps_the_uuid_of_this_process():
-    """The merged history of two processes keeps the provider uuid and the settings digest of this process."""
+def test_a_merge_keeps_the_agents_own_provider_uuid():
+    """A merge with another process's history keeps the agent's own provider uuid and settings digest."""
     ours = history(root_uuid="ours", settings_digest="ours")
     found = merged(ours, history(read_until=200, root_uuid="theirs", settings_digest="theirs"))
     assert (found.root_uuid, found.settings_digest, found.read_until) == ("ours", "ours", 200)

@@ -42,8 +42,8 @@ def test_the_outbox_keeps_only_the_newest_audit_report():
     assert outbox.report is later
 
 
-def test_sending_a_notification_removes_no_newer_notification():
-    """While notification 1 is being sent, notification 2 replaces it in the full queue and stays queued."""
+def test_a_notification_queued_during_a_send_is_not_lost():
+    """If a notification is queued while the agent sends an older one, the new notification is not lost."""
     outbox = Outbox(most_notices=1)
     outbox.put(REPORT, (notice(1),))
     being_sent = outbox.first()

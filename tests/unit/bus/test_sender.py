@@ -121,8 +121,8 @@ def test_many_state_requests_do_not_flood_the_broker():
     assert min(later - earlier for earlier, later in itertools.pairwise(fleet.sent_at)) >= module.SMALLEST_GAP_S
 
 
-def test_an_early_request_causes_at_most_one_extra_message():
-    """A request before the first audit causes at most one message in addition to the audit's own message."""
+def test_an_early_state_request_adds_at_most_one_message():
+    """A request for the host's state before the first audit adds at most one message to the audit's message."""
     fleet = Channel()
     with sending(fleet, None) as sender:
         sender.ask()

@@ -58,8 +58,8 @@ def test_the_storage_list_fails_for_an_owner_without_storage() -> None:
         storage_listing(READ, "nobody")
 
 
-def test_the_storage_list_exits_2_if_storage_was_not_read() -> None:
-    """`stocktake ledger --storage` exits with 2 if it finds nothing of the owner and some storage was not read."""
+def test_the_storage_list_exits_2_if_the_owner_is_not_found() -> None:
+    """`stocktake ledger --storage` exits with 2 if the given owner is not found and some storage was not read."""
     with pytest.raises(NoDocument, match="as far as the stores could be read") as raised:
         storage_listing(REPORT, "nobody")
     assert raised.value.failure.code == 2

@@ -88,8 +88,8 @@ class _Counting(Loaded):
         return Loaded.value(self, group, option)
 
 
-def test_only_the_option_role_is_read_for_notes_about_files(tmp_path):
-    """The agent reads only the option [agent] role for an audit's notes about problems with the agent's files."""
+def test_notes_about_files_depend_on_no_option_except_role(tmp_path):
+    """An audit's notes about problems with the agent's files depend on no option except [agent] role."""
     loaded = load_ours(tmp_path, f"{ALONE}[libvirt]\nconnection_uri = test:///default\n")
     counting = _Counting(**{each.name: getattr(loaded, each.name) for each in dataclasses.fields(loaded)})
     with wire(counting) as wired:

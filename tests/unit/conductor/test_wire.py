@@ -73,8 +73,8 @@ def test_flavor_and_numa_become_json_text():
     assert row["migration_context"] is None
 
 
-def test_an_instance_without_a_flavor_is_read_with_an_error():
-    """If nova-conductor sends an Instance without a flavor, the error says `the flavor is unknown`."""
+def test_an_instance_without_a_flavor_is_kept_with_an_error():
+    """The agent keeps an Instance without a flavor, with the error `the flavor is unknown`."""
     fields = {name: value for name, value in INSTANCE["nova_object.data"].items() if name != "flavor"}
 
     assert "the flavor is unknown" in instance_from_row(wire.instance_row(fields), ()).problem

@@ -162,8 +162,8 @@ def test_an_invalid_option_is_rejected_with_its_file(tmp_path, text, problem):
     assert found == f"{default}: {problem.replace('DIR', path)}"
 
 
-def test_reserved_host_cpus_is_allowed_with_vcpu_pin_set(tmp_path):
-    """The option reserved_host_cpus is allowed beside cpu_shared_set if vcpu_pin_set is set."""
+def test_vcpu_pin_set_allows_reserved_host_cpus(tmp_path):
+    """If vcpu_pin_set is set, the agent allows reserved_host_cpus together with cpu_shared_set."""
     text = "[DEFAULT]\nvcpu_pin_set = 0-7\nreserved_host_cpus = 1\n[compute]\ncpu_shared_set = 0-3\n"
     assert problems_of(tmp_path, text) == []
 

@@ -21,7 +21,7 @@ class Configured:
 
 
 def test_a_repeated_report_write_error_is_logged_once(caplog):
-    """If the report file cannot be written twice in a row for the same reason, the agent logs one error."""
+    """If writing the report fails twice in a row with the same error, the agent logs the error once."""
     problems = ["full", "full", "gone", None, "gone"]
     told = []
 

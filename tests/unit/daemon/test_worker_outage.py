@@ -140,8 +140,8 @@ def test_events_do_not_make_the_retry_of_placement_earlier(living):
     assert "retry" in outage.asked[1]
 
 
-def test_an_audit_in_an_outage_passes_its_memory_to_the_next(living):
-    """While Placement is down, each audit passes its memory, such as the node's name, to the next audit."""
+def test_an_audit_in_an_outage_passes_data_to_the_next_audit(living):
+    """While Placement is down, each audit passes data, such as the node's name, to the next audit."""
     waiting, live = living
     seen: list[AuditMemory] = []
     kept = AuditMemory(node_name="cmp1")

@@ -91,7 +91,7 @@ def test_unknown_guests_are_reserved_only_with_policy_reserve(policy, told, rese
 
 
 def test_allocated_vcpus_of_an_unknown_guest_are_not_reserved():
-    """An unknown guest's VCPUs are allocated in Placement, so the agent reserves only the guest's memory."""
+    """If Placement has an allocation for an unknown guest's VCPUs, the agent does not reserve the VCPUs."""
     world = snapshot(libvirt=host(STRANGER), placement=view(allocations(S, VCPU=2)))
     (found,) = findings(world, CODE)
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2), ("placement", "VCPU", 2)]

@@ -98,8 +98,8 @@ def test_source_unavailable_shows_the_unchanged_classes():
 
 
 @pytest.mark.parametrize(("source", "chosen", "consequence"), list(CONSEQUENCE.values())[1:], ids=list(CONSEQUENCE)[1:])
-def test_the_facts_of_a_finding_contain_the_consequence(source, chosen, consequence):
-    """If a source such as libvirt cannot be read, the finding's fact "frozen" contains the consequence."""
+def test_the_fact_frozen_shows_the_effect_of_a_failed_source(source, chosen, consequence):
+    """The finding's fact `frozen` shows the effect of a failed source, for example `DISK_GB stays as it is`."""
     (found,) = (f for f in findings(losing(source, placement=BEFORE), CODE, chosen) if f.subject == source)
     assert dict(found.facts) == {"frozen": consequence}
 

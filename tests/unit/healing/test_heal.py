@@ -19,8 +19,8 @@ from tests.rigs import reports
         ("2026-11-25T12:05:00.000Z", 1060.0, 300.0),
     ],
 )
-def test_an_audit_is_no_younger_if_the_clock_is_set_back(wall, monotonic, expected):
-    """If the system clock is set back, heal takes the audit's age from the monotonic clock."""
+def test_heal_uses_the_clock_that_shows_the_higher_age(wall, monotonic, expected):
+    """For an audit, heal uses the clock that shows the higher age, the system clock or the monotonic clock."""
     report = dataclasses.replace(reports.REPORT, started_at="2026-11-25T12:00:00.000Z", duration_ms=500.0)
     result = AuditResult(report=report, memory=AuditMemory(), began=1000.0)
     assert seconds_since(result, wall, monotonic) == expected

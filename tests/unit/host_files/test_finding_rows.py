@@ -75,8 +75,8 @@ def test_a_saved_finding_keeps_at_most_20_pieces_of_evidence():
     assert (len(found.finding.evidence), found.evidence_digest, found.id) == (20, "d", finding.id)
 
 
-def test_the_newest_warnings_are_saved_without_details(monkeypatch):
-    """If there are too many findings, the agent saves the newest warnings without their details."""
+def test_details_of_the_newest_warnings_are_omitted_first(monkeypatch):
+    """If there are too many findings to save, the agent omits the details of the newest warnings first."""
     monkeypatch.setattr(finding_rows, "MOST_TEXTS", 2)
     error = dataclasses.replace(FINDING, severity=Severity.ERROR, subject="error")
     old, new = (dataclasses.replace(FINDING, subject=name) for name in ("old", "new"))
@@ -214,8 +214,8 @@ def test_an_outage_is_dropped_if_the_last_report_shows_its_end(tmp_path, status,
 
 
 @pytest.mark.parametrize("alive_since", [440, 560, None])
-def test_the_uptime_of_nova_compute_comes_from_the_last_report(tmp_path, alive_since):
-    """The agent takes nova-compute's uptime (nova_alive_since) from the last report, not from findings.json."""
+def test_the_uptime_of_nova_compute_comes_from_report_json(tmp_path, alive_since):
+    """A restarted agent takes nova-compute's uptime (nova_alive_since) from report.json, not findings.json."""
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, nova_alive_since=440)
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     last_report(tmp_path, nova_alive_since=alive_since)

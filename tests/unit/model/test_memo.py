@@ -25,7 +25,7 @@ def test_only_the_last_result_is_cached():
     assert asked == [((1, 2),), ((1, 3),), ((1, 2),)]
 
 
-def test_the_cache_misses_for_an_additional_argument():
+def test_the_cache_computes_anew_for_an_additional_argument():
     """The cache computes anew if a call has one more argument than the last call."""
     total, asked = counting(for_equal_arguments)
     assert [total((1,)), total((1,), ())] == [1, 1]

@@ -341,8 +341,8 @@ def test_live_migratable_needs_a_new_libvirt_and_qemu(versions, offered):
 
 
 @pytest.mark.parametrize("there", [tree(), tree(child(GPU, inventory(T4, 1)))], ids=["new", "there"])
-def test_live_migratable_devices_need_a_known_qemu_version(there):
-    """While QEMU's version is unknown, the agent changes no provider of a device with live_migratable = yes."""
+def test_an_unknown_qemu_version_stops_some_pci_updates(there):
+    """While QEMU's version is unknown, the agent updates no provider of a device with live_migratable = yes."""
     chosen = pci_settings({"vendor_id": "10de", "live_migratable": "yes"}, {"product_id": "1515"})
     decision = decided(world(device(GPU), *VFS, hypervisor_version=0, placement=there), chosen)
     assert pci_providers(decision) == {PF: {VF_CLASS: 4}}, "the rest goes out"

@@ -329,8 +329,8 @@ def test_s24_an_incoming_resize_uses_the_new_flavor():
     assert used(state(resizing(**AWAY), migrations=(migration(**INCOMING),))) == (256, 2, 5)
 
 
-def test_s25_a_failed_resize_with_a_context_counts_as_used():
-    """While an instance has the migration context of a failed resize to this host, the resize counts as used."""
+def test_s25_a_failed_resize_with_a_context_uses_the_new_flavor():
+    """While the instance has the migration context, a failed resize to this host still uses the new flavor."""
     context = MigrationContext(migration_id=1)
     there = resizing(migration_context_id=1, context=context, **AWAY)
     assert used(state(there, migrations=(migration(status="error", **INCOMING),))) == (256, 2, 5)
@@ -437,8 +437,8 @@ def test_s39_a_migration_without_an_instance_adds_no_usage():
     assert used(state(migrations=(migration(**INCOMING),))) == (0, 0, 0)
 
 
-def test_s40_an_instance_deleted_during_a_resize_counts_as_used():
-    """If nova has deleted an instance during its resize to this host, the new flavor still counts as used here."""
+def test_s40_a_resize_of_a_deleted_instance_adds_usage():
+    """If nova deletes an instance during a resize to this host, the resize still adds the new flavor's usage."""
     there = resizing(deleted=True, **AWAY)
     assert used(state(there, migrations=(migration(**INCOMING),))) == (256, 2, 5)
 

@@ -241,8 +241,8 @@ def test_the_ledger_shows_why_the_agent_made_an_allocation():
     assert (of_volumes.held, of_volumes.size_bytes) == (None, 5 * GIB // 2)
 
 
-def test_an_unrelated_allocation_does_not_count_for_a_volume():
-    """The agent allocates DISK_GB for an unknown volume even if an unrelated consumer has as much DISK_GB."""
+def test_an_unknown_volume_gets_its_own_allocation():
+    """A volume unknown to nova gets its own allocation, even if an unrelated consumer has as much DISK_GB."""
     recorded = view(allocations(uuid("stranger"), DISK_GB=3), provider=NOVA)
     decision = decided(world(placement=recorded), BESIDE)
     (row,) = [r for r in decision.ledger if r.consumer_uuid == uuid("stranger")]
@@ -418,8 +418,8 @@ DEAD = state(service=service())
 PLACED = view(ours(VOLUME, DISK_GB=3), ours(GUEST, VCPU=2, MEMORY_MB=512), provider=NOVA)
 
 
-def test_a_takeover_removes_allocations_and_raises_reserved():
-    """The agent replaces nova-compute. It removes its own allocations and reserves DISK_GB for the volumes instead."""
+def test_a_takeover_reserves_disk_and_removes_allocations():
+    """An agent that replaces nova-compute reserves DISK_GB for volumes and removes all allocations it has made."""
     plan = decided(world(placement=PLACED, nova=DEAD), OWNER).plan
     (put,) = [w for w in plan.writes if type(w).__name__ == "PutInventories"]
     assert {i.resource_class: i.reserved for i in put.inventories}["DISK_GB"] == 3

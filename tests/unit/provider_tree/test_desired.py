@@ -164,7 +164,7 @@ UNMANAGED = {
 
 @pytest.mark.parametrize(("world", "chosen", "expected"), UNMANAGED.values(), ids=UNMANAGED.keys())
 def test_reserved_includes_guests_and_volumes_unknown_to_nova(world, chosen, expected):
-    """In an inventory, `reserved` includes what guests and volumes unknown to nova use."""
+    """In an inventory, `reserved` includes the amounts of guests and volumes that nova does not know."""
     assert reserves(decided(world, chosen)) == expected
 
 
@@ -202,8 +202,11 @@ def test_reserved_is_not_lowered_if_a_source_is_unread(world, chosen, expected):
     assert reserves(decided(world, chosen)) == expected
 
 
-def test_reserved_amounts_kept_from_placement_are_listed():
-    """If nova's database is unread, the agent lists 1 reserved VCPU from nova.conf and 2 kept from Placement."""
+def test_the_agent_lists_the_parts_of_a_reserved_amount():
+    """Of the 3 VCPU reserved in Placement, the agent lists 1 as set in nova.conf and 2 as kept.
+
+    It keeps the 2 because nova's database is unread.
+    """
     wanted = wanted_root(decided(snapshot(placement=HELD, lost=[STATE]), settings(reserved_host_cpus=1)))
     assert wanted.reserves[-1] == ReserveTerms(
         resource_class="VCPU", terms=(("reserved_host_cpus", 1), ("kept-from-placement", 2))

@@ -148,7 +148,7 @@ A, T = Addition(ROOT_UUID, Added.RESOURCE_CLASS, "CUSTOM_A"), Addition(ROOT_UUID
 
 
 def test_traits_of_operators_stay_after_an_entry_is_deleted():
-    """After an entry of provider.yaml is deleted, the agent removes only the class and trait of that entry."""
+    """If an entry of provider.yaml is deleted, the agent removes the entry's trait and keeps operators' traits."""
     put, traits = after(A, T).plan.writes
     assert (put.provider_uuid, {i.resource_class for i in put.inventories}) == (
         ROOT_UUID,
@@ -223,8 +223,8 @@ def of_gpu(decision):
     return [write for write in decision.plan.writes if write.provider_uuid == GPU.uuid]
 
 
-def test_a_class_set_by_the_agent_is_not_remembered_as_added():
-    """If the agent itself sets a GPU's class, the agent does not remember the class as added by provider.yaml."""
+def test_a_class_set_by_the_agent_does_not_count_as_added():
+    """A resource class that the agent itself gives a GPU's provider does not count as added by provider.yaml."""
     assert on_gpu(CARD, was=(GPU_CLASS,)).tree.added == ()
     assert on_gpu(UNKNOWN, was=(GPU_CLASS,)).tree.added == (GPU_CLASS,), "not known now whether it wants it"
     owned = entry(traits={"CUSTOM_OWNER_STOCKTAKE", "CUSTOM_T"}, uuid=GPU.uuid)

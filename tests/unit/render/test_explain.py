@@ -311,8 +311,8 @@ def test_explain_shows_unknown_free_amounts_without_placement():
     assert document(found)["books"]["recorded"]["amount"] is None
 
 
-def test_explain_shows_no_nova_amount_without_libvirt():
-    """The agent finds this host in nova's database by the node's name, which comes from libvirt."""
+def test_explain_shows_no_promised_amount_without_libvirt():
+    """Without libvirt, the agent cannot find this host in nova, so explain shows no promised amount."""
     # Without the node's name or the database, the agent cannot know the promised amount here either.
     found = explain_class(report(sources=(source("placement"), source("state"), source("libvirt", "down"))), "VCPU")
     assert [book.amount for book in found.books] == [0, None, None]

@@ -185,10 +185,10 @@ def pool_with(name: str, *inside: str, guests: VolumeOwners = GUESTS) -> Said:
         ("tpool", (f"{GONE}_disk",), (OwnerKind.ORPHANED, GONE)),
     ],
 )
-def test_a_thin_pool_without_instance_disks_has_one_owner(
+def test_a_thin_pool_not_used_by_instances_counts_as_a_whole(
     name: str, inside: tuple[str, ...], owner: tuple[OwnerKind, str | None]
 ) -> None:
-    """For example, the agent counts all bytes of Cinder's thin pool in one row, and no bytes for the volumes inside."""
+    """If no instance here uses a thin pool, the agent counts the whole pool, and 0 bytes for each volume in it."""
     rows = pool_with(name, *inside)
     assert rows[name] == (*owner, 51, None)
     assert all(rows[found][2] == 0 for found in inside)

@@ -45,8 +45,8 @@ def test_two_salts_give_a_host_unrelated_time_offsets():
     assert 800 < both < 1200
 
 
-def test_a_letter_moved_to_the_salt_changes_the_time_offset():
-    """Host "bc" with salt "a" and host "c" with salt "ab" get different time offsets."""
+def test_the_time_offset_depends_on_where_the_salt_ends():
+    """Salt "a" with host "bc" and salt "ab" with host "c" give different time offsets."""
     assert phase("bc", "a") != phase("c", "ab")
 
 

@@ -167,8 +167,8 @@ def with_in_tree(request: ResourceRequest, suffix: str, uuid: str | None) -> Res
     return dataclasses.replace(request, groups=tuple(groups))
 
 
-def test_the_advised_in_tree_removes_the_obstacle():
-    """`stocktake why` advises an in_tree for a refused request. This in_tree removes the obstacle."""
+def test_an_advised_change_of_in_tree_removes_the_reason():
+    """If a request is refused because of in_tree, the advised change of in_tree removes this reason."""
     tried = Counter()
     for seed in range(150):
         for obstacle, request, world, root in refusals(seed):

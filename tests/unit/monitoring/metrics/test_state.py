@@ -164,8 +164,8 @@ def test_unknown_used_disk_space_has_no_metric():
     assert series(after(leaked), "book_amount", book="held", **labels) == 0.0
 
 
-def test_promised_amounts_are_absent_without_nova_and_libvirt():
-    """Without access to nova, the promised amounts in the metric book_amount are absent until libvirt is read."""
+def test_promised_amounts_are_absent_before_libvirt_is_read():
+    """With [state] source = none, promised amounts come from libvirt, and are absent before libvirt is read."""
     assert WHOLE.nova_versions is None
     labels = {"book": "promised", "hostname": "compute-17.example.org", "resourcetype": "VCPU"}
     recorded = replace(WHOLE.ledger[0], promised=None, held=None, recorded=4)

@@ -41,8 +41,8 @@ def test_a_reserved_volume_counts_for_host_and_placement():
     )
 
 
-def test_an_unreserved_volume_counts_only_for_the_host():
-    """On the host page, an unreserved volume unknown to nova counts for the host and not for Placement."""
+def test_an_unreserved_volume_counts_as_used_only_on_the_host():
+    """The host page counts an unreserved volume unknown to nova as used on the host, but not in Placement."""
     _, held, recorded = sums(books(INSTANCE, VOLUME, reserved=0))
     assert held - recorded == 120
 

@@ -84,7 +84,7 @@ def test_unreserved_vcpus_of_an_unknown_guest_are_sold_twice(reserved: int, sold
 
 
 def test_memory_of_an_unknown_guest_is_sold_twice():
-    """Placement can sell the memory of a guest unknown to nova, even if reserved_host_memory_mb is as large."""
+    """Placement can sell the memory of an unknown guest a second time: reserved_host_memory_mb covers no guest."""
     guest = row("5e0f", "MEMORY_MB", held=4096, cause=Cause.FOREIGN_GUEST.value, verdict=Verdict.UNMANAGED)
     inventory = offer("MEMORY_MB", reserved=4096, ratio=1.0, terms=(("reserved_host_memory_mb", 4096),))
     report = dataclasses.replace(CLEAN, ledger=(guest,), inventory=(inventory,))

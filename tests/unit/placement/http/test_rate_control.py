@@ -226,8 +226,8 @@ def test_rate_control_reduces_the_errors_of_a_limited_server():
     assert with_manners.error_share < without.error_share / 1.5
 
 
-def test_one_agent_finishes_its_first_requests_in_2_seconds():
-    """In a simulation with a fast Placement, one agent finishes its first requests within 2 seconds."""
+def test_one_agent_finishes_16_requests_in_2_seconds():
+    """In a simulation with a fast Placement, one agent finishes 16 requests within 2 seconds."""
     seen = Simulation(Server(workers=1, service_s=0.05), Fleet(agents=1)).run()
     assert max(seen.done_at) < 2.0
     assert seen.offered.total() == 1 + THOUSAND.reads + THOUSAND.writes

@@ -45,8 +45,8 @@ def test_a_physical_function_has_its_own_network_interface():
     assert (device.parent_address, device.pf_mac_address, device.vf_number) == (None, None, None)
 
 
-def test_a_virtual_function_has_the_mac_of_its_physical_function():
-    """A virtual function has the MAC address and serial of its physical function, and no MAC of its own."""
+def test_a_vf_is_read_with_the_mac_of_its_physical_function():
+    """The agent reads a virtual function (VF) with the MAC of its physical function, not with the VF's own MAC."""
     device = found("pci_0000_81_00_2")
     assert (device.interface, device.parent_interface) == ("enp129s0f0v0", "enp129s0f0np0")
     assert (device.parent_address, device.vf_number) == ("0000:81:00.0", 0)
