@@ -83,9 +83,7 @@ def _remedies(audit: AuditFacts, family: NestedFamily, name: str, consumers: lis
     return (
         heal(f"move {name} to the {family.name} providers, all allocations at once"),
         *(inspect(_device(family, name, each), virsh(audit, "dumpxml", each)) for each in consumers[:_NAMED]),
-        by_hand(
-            f"if `stocktake heal` does not know some guests' provider, migrate or shelve these guests; then {later}"
-        ),
+        by_hand(f"migrate or shelve each guest whose provider `stocktake heal` does not know; then {later}"),
     )
 
 

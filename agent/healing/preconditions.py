@@ -21,9 +21,7 @@ from agent.model.placement import ConsumerRecord
 from agent.ports import AllocationWriter
 
 READ_ATTEMPTS = 3
-TREE_CHANGED = (
-    "nothing was changed: a provider of this host or its allocations changed after the agent planned the write"
-)
+TREE_CHANGED = "nothing was changed: a provider or an allocation of this host changed after the agent planned the write"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +118,7 @@ def _fate(allocations: AllocationWriter, changes: Sequence[ConsumerChange], lost
         words = f"Placement's answer was lost ({lost}); heal checked afterwards: {other}"
         return Fate(result=Result.UNKNOWN, words=words, settled=True)
     # The result is not final: Placement may still carry out the write, even after the last read of the consumers.
-    words = f"Placement's answer was lost ({lost}); heal checked afterwards: the change was not done so far"
+    words = f"Placement's answer was lost ({lost}); heal checked afterwards: Placement had not done the change yet"
     return Fate(result=Result.UNKNOWN, words=words, settled=False, untouched=len(undone) == len(pairs))
 
 

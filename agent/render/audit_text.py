@@ -226,7 +226,9 @@ def _traits(write: Document) -> str:
     """
     signs = {"+": write["added"], "-": write["removed"]}
     changed = ", ".join(f"{sign}{name}" for sign, names in signs.items() for name in names)
-    return f"+{len(write['added'])} -{len(write['removed'])} traits, {len(write['traits'])} in all: {changed or 'none'}"
+    return (
+        f"+{len(write['added'])} -{len(write['removed'])} traits ({len(write['traits'])} in all): {changed or 'none'}"
+    )
 
 
 def _inventory(inventory: Document) -> str:

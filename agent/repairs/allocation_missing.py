@@ -86,9 +86,7 @@ def _unclear(scene: Scene, rows: tuple[Row, ...]) -> str | None:
     others = [row for row in scene.rows if row.key == rows[0].key and row not in rows]
     if others:
         classes = ", ".join(row.resource_class for row in others)
-        return (
-            f"perhaps only a part of the allocation is missing: `stocktake ledger` shows another verdict for {classes}"
-        )
+        return f"perhaps only a part of the allocation is missing: the verdict for {classes} is not allocation-missing"
     if any(row.provider_key != ROOT for row in rows):
         return "part of the allocation belongs on a child provider"
     return not_offered(scene, rows)

@@ -407,7 +407,7 @@ def test_heal_keeps_a_recreated_allocation_that_looks_unchanged(host):
         assert (host.generation(consumer), host.allocations(consumer)) == was, "nothing of its own tells"
         (healed,) = run_heal(task, plan)
     assert (healed.outcome.result, healed.outcome.entry_id) == (Result.REFUSED, None)
-    assert "a provider of this host or its allocations changed after the agent planned" in healed.outcome.words
+    assert "a provider or an allocation of this host changed after the agent planned" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
@@ -471,7 +471,7 @@ def test_a_new_child_provider_after_the_plan_stops_heal(host):
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
         host.rest.make_provider(parent=host.root)
         (healed,) = run_heal(task, plan)
-    assert "a provider of this host or its allocations changed after the agent planned" in healed.outcome.words
+    assert "a provider or an allocation of this host changed after the agent planned" in healed.outcome.words
     assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
 
 
@@ -535,7 +535,7 @@ def test_undo_reverts_a_late_write(host):
     with host.cell(host.gone("gone")):
         (healed,), _ = carried_out(host, script)
         assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-        assert "checked afterwards: the change was not done so far" in entries(host)[0][1]
+        assert "checked afterwards: Placement had not done the change yet" in entries(host)[0][1]
         assert host.allocations(consumer)["allocations"] == {host.root: {"resources": HELD}}
         carried_out_late(queued)
         assert host.allocations(consumer) == {"allocations": {}}

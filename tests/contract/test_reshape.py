@@ -399,7 +399,7 @@ def test_heal_refuses_a_reshape_of_a_recreated_consumer(cards):
     # Which of the two checks notices the write depends on the second in which the consumer was created again.
     noticed = (
         "another client deleted and recreated the consumer",
-        "a provider of this host or its allocations changed after the agent planned",
+        "a provider or an allocation of this host changed after the agent planned",
     )
     assert any(words in healed.outcome.words for words in noticed)
     assert (cards.children, cards.journal()) == ({}, [])
@@ -490,7 +490,9 @@ def test_a_proxy_error_makes_the_reshape_result_unknown(cards):
     cards.scheduled()
     healed, _ = carried_out(cards, on_reshape(Answer(502, b"<html>bad gateway</html>")))
     assert (healed.outcome.result, healed.outcome.unread) == (Result.UNKNOWN, True)
-    assert "not done so far; these providers were created for the move and not removed" in healed.outcome.words
+    assert (
+        "had not done the change yet; these providers were created for the move and not removed" in healed.outcome.words
+    )
     assert cards.offers == {"root": 24}
 
 

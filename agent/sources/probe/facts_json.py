@@ -84,7 +84,9 @@ def answers_of(
     """
     sent = _value(_Answers, document)
     if sent.virt_type != virt_type:
-        raise BadMessage(f"the probe's configuration has virt_type {sent.virt_type!r}, the agent's has another value")
+        raise BadMessage(
+            f"virt_type is {sent.virt_type!r} in the probe's configuration, but not in the agent's configuration"
+        )
     known = {(one.emulator, one.arch, one.machine): one for one in sent.answers}
     pairs = ((question, known.get((question.emulator, question.arch, question.machine))) for question in questions)
     return tuple(

@@ -86,8 +86,8 @@ def test_conductor_and_sql_return_equal_data_for_any_node_uuid(filled, source, n
     assert [record.uuid for record in state.records] == [uuid(101), uuid(103)]
 
 
-def test_conductor_and_sql_return_equal_data_without_consumers(filled, source):
-    """If a read asks for no Placement consumers, nova-conductor and nova's database still return equal data."""
+def test_conductor_and_sql_agree_if_no_consumer_is_looked_up(filled, source):
+    """If the agent looks up no consumer of Placement, nova-conductor and nova's database agree on all data."""
     assert same(read(source), by_sql(filled))
 
 

@@ -50,11 +50,8 @@ def test_an_audit_does_not_restore_an_undone_confirmation(tmp_path):
     assert after_audit(tmp_path, before=NEW, meanwhile=None, measured_gib=251) == StoreRecord(mark=None)
 
 
-def test_an_audit_of_a_grown_file_system_keeps_a_confirmation(tmp_path):
-    """The operator confirms new disk storage during an audit.
-
-    The audit finds a grown file system and keeps the confirmation.
-    """
+def test_storage_stays_confirmed_if_its_file_system_has_grown(tmp_path):
+    """Storage that the operator confirms during an audit stays confirmed if its file system has grown."""
     assert after_audit(tmp_path, before=OLD, meanwhile=NEW, measured_gib=400) == StoreRecord(mark=NEW)
 
 

@@ -117,8 +117,8 @@ def test_allocations_are_not_read_again_without_need(finding, fresh):
     assert not look(History(), finding, fresh=fresh).recheck_recorded
 
 
-def test_allocations_are_read_again_until_a_finding_is_confirmed():
-    """The agent reads a consumer's allocations again until the finding about the consumer is confirmed."""
+def test_allocations_are_read_anew_for_an_unconfirmed_finding():
+    """While a finding is unconfirmed, the next audit reads the allocations of the finding's consumer anew."""
     once = look(History(), RECORDED, PLAIN)
     assert once.unconfirmed_recorded == ("c1",)
     assert look(once.history, RECORDED, PLAIN).unconfirmed_recorded == ()

@@ -189,8 +189,8 @@ def test_the_sum_of_allocations_excludes_sharing_providers():
     assert found[ALL] == (Booked(ALL, "VCPU", None, None, 5),)
 
 
-def test_a_finding_stores_the_allocated_amount():
-    """The agent stores with a finding the total amount that the finding's consumers have allocated."""
+def test_the_allocated_amount_is_stored_with_a_finding():
+    """The total amount that a finding's consumers have allocated is stored with the finding."""
     rows = (row("a", "VCPU", 2), row("b", "VCPU", 3))
     about_a = dataclasses.replace(LEAKED, consumer_uuid="a")
     of_class = dataclasses.replace(LEAKED, consumer_uuid=None, resource_class="VCPU", evidence=rows[0].claims)

@@ -36,7 +36,7 @@ def test_a_merge_takes_the_audit_count_of_the_newer_history():
 
 
 def test_a_merge_keeps_an_unchecked_finding_confirmed():
-    """A merge of two histories keeps a finding confirmed, even if the newer audit could not check it."""
+    """If a finding is confirmed in one history and unchecked in the newer one, a merge keeps it confirmed."""
     newer = history(one(times=0, unknown_because=("placement",)), read_until=160)
     older = history(one(times=2, confirmed=True))
     for found in (merged(newer, older), merged(older, newer)):
@@ -58,8 +58,8 @@ def test_a_finding_that_another_process_missed_has_count_0():
     assert (found.times, found.confirmed) == (0, True)
 
 
-def test_an_older_audit_does_not_reset_the_number_of_sightings():
-    """A finding's number of sightings stays if another process's older audit did not see the finding."""
+def test_a_merge_keeps_audit_count_1_from_the_newer_history():
+    """If only the newer of two histories contains a finding, a merge keeps the finding's audit count of 1."""
     ours = history(one(times=1, counted_at=100))
     assert merged(ours, history(read_until=40)) == ours
     theirs = history(one(times=1, counted_at=160), read_until=160)
@@ -73,8 +73,8 @@ def test_a_finding_that_one_history_lacks_has_audit_count_0():
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
 
 
-def test_a_finding_not_seen_by_this_process_has_audit_count_0():
-    """Another process saw a finding that this process's later audit did not see; the audit count becomes 0."""
+def test_a_finding_that_this_process_missed_has_audit_count_0():
+    """If this process's audit misses a finding that another process saw before, the audit count becomes 0."""
     theirs = history(one(times=1, counted_at=100))
     (found,) = merged(history(read_until=160), theirs).sightings
     assert found.times == 0

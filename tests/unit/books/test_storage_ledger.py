@@ -175,8 +175,8 @@ def test_a_thin_volume_has_full_size_if_pool_use_is_unknown() -> None:
     [(50.0, {HERE: 15, "before": 1, OTHER: 4, "free": 20}), (47.5, {HERE: 15, OTHER: 4, "free": 21})],
     ids=["the rest is its own", "no rest: all it has it shares"],
 )
-def test_an_inactive_thin_volume_gets_the_rest_of_the_used_bytes(percent: float, shares: dict[str, int]) -> None:
-    """An inactive thin volume's row shows the rest: the pool's used bytes minus those of the active volumes."""
+def test_the_row_of_an_inactive_thin_volume_shows_the_rest(percent: float, shares: dict[str, int]) -> None:
+    """A thin pool uses 20 GiB, and its active volumes use 19. The inactive volume's row shows the rest, 1 GiB."""
     snap = thin("before", 10, origin=f"{HERE}_disk")
     inside = pool(40, thin(f"{HERE}_disk", 30), thin(f"{OTHER}_disk", 10), snap)
     found = rows_of(*inside, pools=fill(40, percent, **{f"{HERE}_disk": 15, f"{OTHER}_disk": 4}))

@@ -81,8 +81,8 @@ def test_an_instance_without_a_flavor_is_kept_with_an_error():
 
 
 @pytest.mark.parametrize("name", ["host", "node", "vm_state", "task_state", "deleted", "hidden"])
-def test_an_instance_without_a_field_is_read_with_an_error(name):
-    """If nova-conductor sends an Instance without the field `host`, the error says that `host` is missing."""
+def test_the_error_names_the_missing_field_of_an_instance(name):
+    """If nova-conductor sends an Instance without the field `host`, the error names the missing field."""
     fields = {key: value for key, value in INSTANCE["nova_object.data"].items() if key != name}
     instance = instance_from_row(wire.instance_row(fields), ())
     assert f"the Instance lacks {name}" in instance.problem

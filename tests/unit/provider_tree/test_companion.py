@@ -436,7 +436,7 @@ def test_a_takeover_waits_until_nova_compute_has_ended():
     ("lost", "volume_goes", "guest_goes"), [(LVM, None, {}), (LIBVIRT, None, None), (STATE, None, None)]
 )
 def test_a_takeover_keeps_volume_allocations_if_lvm_is_unread(lost, volume_goes, guest_goes):
-    """If LVM cannot be read when the agent replaces nova-compute, the agent keeps its allocations for volumes."""
+    """If the agent takes over from nova-compute and cannot read LVM, it keeps the allocations of volumes."""
     plan = decided(without(world(placement=PLACED, nova=DEAD), lost), OWNER).plan
     assert (held(plan, VOLUME), held(plan, GUEST)) == (volume_goes, guest_goes)
 

@@ -85,7 +85,7 @@ def test_reserved_includes_guests_and_volumes_unknown_to_nova(before, claims, ex
 
 
 def test_the_excess_of_reserved_over_the_total_is_reported():
-    """The parts of `reserved` add up to 23 GiB, but the total of DISK_GB is 20. The agent reports an excess of 3."""
+    """If 23 GiB of DISK_GB are to be reserved but the total is 20, the agent reports an excess of 3."""
     _, terms = raised(DISK, (("own", 5),), [by_hand(18 * GIB)], settings())
     assert terms == ReserveTerms(resource_class="DISK_GB", terms=(("own", 5), ("foreign-volume", 18)), overflow=3)
 

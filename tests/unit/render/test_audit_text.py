@@ -257,7 +257,7 @@ def test_the_printed_plan_shows_each_write():
         f"  create-provider {CHILD}: named child",
         f"  put-inventories {PROVIDER}: DISK_GB total 500 GiB, reserved 8 GiB, max_unit 500, step_size 1, ratio 1;"
         " VCPU total 48, reserved 0, max_unit 48, step_size 1, ratio 4",
-        f"  put-traits {PROVIDER}: +1 -0 traits, 1 in all: +CUSTOM_OWNER_STOCKTAKE",
+        f"  put-traits {PROVIDER}: +1 -0 traits (1 in all): +CUSTOM_OWNER_STOCKTAKE",
         f"  put-aggregates {PROVIDER}: none",
         "writes held back, and why:",
         f"  MEMORY_MB of {PROVIDER}: libvirt could not be read",
@@ -279,9 +279,9 @@ def test_the_printed_plan_lists_only_changed_traits():
     new = tuple(f"HW_CPU_X86_NEW_{number}" for number in range(30))
     plan = planned(PutTraits(provider_uuid=PROVIDER, traits=(*kept, *new)), traits=recorded(*kept, "CUSTOM_OLD"))
     said = plan_text(plan, 100)[1:]
-    assert said[0].startswith(f"  put-traits {PROVIDER}: +30 -1 traits, 130 in all: +HW_CPU_X86_NEW_0,")
+    assert said[0].startswith(f"  put-traits {PROVIDER}: +30 -1 traits (130 in all): +HW_CPU_X86_NEW_0,")
     assert max(map(len, said)) <= 100
-    listed = " ".join(line.strip() for line in said).partition("in all: ")[2].split(", ")
+    listed = " ".join(line.strip() for line in said).partition("in all): ")[2].split(", ")
     assert listed == [*(f"+{name}" for name in sorted(new)), "-CUSTOM_OLD"]
     (write,) = plan["writes"]
     assert (write["added"], write["removed"]) == (sorted(new), ["CUSTOM_OLD"])
@@ -307,7 +307,7 @@ def test_equal_writes_to_many_providers_are_printed_together():
         f"  create-provider, 42 equal writes: {few}",
         f"  put-inventories, 42 equal writes: {few}:"
         " CUSTOM_PCI_10DE_1EB8 total 1, reserved 0, max_unit 1, step_size 1, ratio 1",
-        f"  put-traits, 42 equal writes: {few}: +1 -0 traits, 1 in all: +CUSTOM_OWNER_STOCKTAKE",
+        f"  put-traits, 42 equal writes: {few}: +1 -0 traits (1 in all): +CUSTOM_OWNER_STOCKTAKE",
         f"  put-inventories {CHILD}: VGPU total 16, reserved 0, max_unit 16, step_size 1, ratio 1",
     ]
     assert len(plan["writes"]) == 127

@@ -336,7 +336,7 @@ def test_volume_owners_do_not_depend_on_the_order(pair: tuple[list[Volume], list
 
 
 @given(worlds, guests)
-def test_no_volume_counts_as_a_part_of_a_part(found: list[Volume], who: VolumeOwners) -> None:
-    """A snapshot of a snapshot, for example, counts as a part of the original volume."""
+def test_a_part_of_a_part_counts_with_a_whole_volume(found: list[Volume], who: VolumeOwners) -> None:
+    """A part of a part, such as a snapshot of a snapshot, counts with a whole volume, and not with the part."""
     rows = {row.volume.path: row for row in owners(snapshot(*found), who)}
     assert all(rows[row.serves].kind is not OwnerKind.PART for row in rows.values() if row.serves)

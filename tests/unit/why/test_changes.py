@@ -98,8 +98,8 @@ def answer_of(request: ResourceRequest, world: OfferedProviders, root: str) -> T
 
 
 @given(st.integers(0, 2**32))
-def test_an_advised_change_removes_a_reason_for_a_refusal(seed):
-    """If `stocktake why` advises a change because of a reason for a refusal, the change removes this reason."""
+def test_every_advised_change_removes_an_obstacle(seed):
+    """Every change that `stocktake why` advises removes an obstacle to the request, such as a missing trait."""
     for obstacle, request, world, root in refusals(seed):
         for remedy in obstacle.remedies:
             after = answer_of(*changed(remedy, obstacle.suffix, request, world), root)

@@ -36,7 +36,7 @@ NOT_CHECKED = 'run "stocktake why" on there: its allocations are not checked fro
 
 
 def test_a_higher_ratio_is_not_advised_for_other_hosts():
-    """For a host other than this one, `stocktake why` advises a smaller request and no higher ratio."""
+    """`stocktake why` advises a higher allocation ratio only for the host where the command runs."""
     found = trees(8, host("here", 37), host("there", 37))
     (there,) = found["there"].obstacles
     assert (

@@ -59,7 +59,7 @@ def test_libvirt_queries_without_an_answer_are_left_out():
 
 def test_libvirt_data_for_another_virt_type_are_rejected():
     """The agent rejects libvirt data from stocktake-probe if the probe has another virt_type than the agent."""
-    with pytest.raises(BadMessage, match="the probe's configuration has virt_type 'qemu'"):
+    with pytest.raises(BadMessage, match="virt_type is 'qemu' in the probe's configuration"):
         answers_of(through_json(answers_object("qemu", ANSWERS)), (PC, Q35), "kvm")
 
 
