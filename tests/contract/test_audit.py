@@ -176,8 +176,8 @@ def test_the_agent_writes_again_after_sighup(placement, host):
     assert placement.inventories(host.provider_uuid)["VCPU"]["total"] == 8
 
 
-def test_the_agent_takes_over_a_provider_only_if_configured(placement, host):
-    """The agent changes nova-compute's provider only if [agent] takeover is true and nova-compute is silent."""
+def test_the_agent_takes_over_a_dead_nova_computes_provider(placement, host):
+    """With [agent] takeover = true, the agent takes over the provider of a nova-compute without heartbeats."""
     placement.make_provider(host.name, uuid=host.provider_uuid)
     placement.set_inventories(host.provider_uuid, {"VCPU": {"total": 3}})
     placement.set_traits(host.provider_uuid, "OWNER_NOVA", "COMPUTE_NODE")

@@ -198,8 +198,8 @@ def test_an_observer_suggests_no_heal_command(host, role):
     assert f"allocation unset --provider {host.agent.provider_uuid} {uuid('away')}" in remedy
 
 
-def test_heal_corrects_a_wrong_project_beside_nova_compute(host):
-    """Beside nova-compute, heal sets an allocation's project to the instance's project in nova's database."""
+def test_heal_corrects_the_project_of_a_nova_allocation(host):
+    """Heal sets an allocation's project to the instance's project in nova's database. Nova-compute also runs here."""
     host.rest.allocate({host.agent.provider_uuid: OF_B}, uuid("i1"))
     host.cell(host.instance("i1", project_id="another"))
     host.healed()

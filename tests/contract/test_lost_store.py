@@ -120,8 +120,8 @@ def test_the_daemon_keeps_disk_gb_during_an_unmount(placement, host, mounts):
     assert disk_gb(placement, host) == 300
 
 
-def test_the_daemon_keeps_disk_gb_if_its_state_is_lost_too(placement, host, mounts):
-    """If instances_path and the state directory are both unmounted, a running daemon keeps DISK_GB in Placement."""
+def test_the_daemon_keeps_disk_gb_if_two_folders_are_unmounted(placement, host, mounts):
+    """The running daemon keeps DISK_GB if instances_path and its state directory are both unmounted."""
     state = host.folder / "state"
     mounts.tmpfs(state, 1)
     with host.daemon() as daemon:

@@ -101,7 +101,8 @@ def ends_early(wired: Wired, wait) -> bool:
     return not waiter.is_alive()
 
 
-def test_a_stop_request_wakes_up_a_waiting_audit(wired):
+def test_a_stop_request_ends_the_pause_of_an_audit(wired):
+    """If the agent is stopped while an audit pauses, the pause ends at once."""
     assert ends_early(wired, lambda: wired.parts.clock.wait(PAUSE_S))
 
 

@@ -441,8 +441,8 @@ def test_law_9_finished_migrations_occupy_no_resources(state, status):
 
 
 @given(states())
-def test_law_9_migrations_do_not_change_counted_instances(state):
-    """An instance on this host counts with its own flavor, whatever migrations nova's database contains."""
+def test_law_9_migrations_do_not_change_an_instances_usage(state):
+    """The agent counts an instance on this host with the instance's flavor, with or without migrations."""
 
     def plain(found):
         return {(o.instance.uuid, o.flavor) for o in found.occupancies if o.cause is Cause.INSTANCE}

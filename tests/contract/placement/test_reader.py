@@ -409,8 +409,8 @@ def test_all_requests_of_one_read_have_the_same_request_id(rest, reader, root):
     assert ids.pop().startswith("req-")
 
 
-def test_a_consumer_with_a_finding_is_read_again_after_a_change(rest, reader, root):
-    """A consumer has a finding. The agent reads its allocations again after the host's provider changed."""
+def test_allocations_named_by_a_finding_are_read_again(rest, reader, root):
+    """If the host's provider changes in Placement, the agent reads allocations that have a finding again."""
     told = tuple(sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5)))
     asked = looking_at(root, fresh_allocations=True, consumer_reads=3, reported=told)
     for _ in range(3):

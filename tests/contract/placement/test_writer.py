@@ -312,6 +312,7 @@ def test_an_empty_plan_sends_no_request_to_placement(rest, writer):
 
 
 def test_the_writer_returns_the_number_of_its_requests(rest, writer):
+    """After the writes of a plan, the writer returns the number of requests that it sent to Placement."""
     uuid = new_uuid()
     with rest.watched() as seen:
         applied = writer.apply(Plan(writes=(creation(uuid), inventories(uuid, VCPU))), never)

@@ -281,8 +281,8 @@ def test_an_instance_without_a_flavor_is_listed_as_unreadable(filled, source):
 
 
 @pytest.mark.parametrize(("image_ref", "volume"), [("", True), (None, True), ("an-image", False)])
-def test_an_instance_without_an_image_boots_from_a_volume(filled, source, image_ref, volume):
-    """Without a block device row in nova, an instance without an image counts as booted from a volume."""
+def test_an_instance_without_an_image_counts_as_volume_backed(filled, source, image_ref, volume):
+    """If nova has no block device row of an instance, the agent decides by the image: no image means a volume."""
     with filled.engine.begin() as connection:
         cell.remove_rows(connection, "block_device_mapping", {"instance_uuid": uuid(1)})
         cell.set_columns(connection, "instances", {"uuid": uuid(1)}, image_ref=image_ref)

@@ -239,8 +239,11 @@ def test_two_audits_10_to_180_s_apart_confirm_a_finding(seconds, expected):
     assert told == expected
 
 
-def test_a_reboot_restarts_the_audit_count_of_a_finding():
-    """A confirmed finding stays confirmed after a reboot of the host, and its count of audits starts again at 1."""
+def test_a_confirmed_finding_stays_confirmed_after_a_reboot():
+    """After a reboot of the host, a confirmed finding is still confirmed.
+
+    Only its number of audits starts again at 1.
+    """
     before = look(look(History(), PLAIN, second=100).history, PLAIN, second=160)
     assert confirmed(before) == [True]
     (after_it,) = look(before.history, PLAIN, second=170, boot="another").findings

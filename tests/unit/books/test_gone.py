@@ -120,8 +120,8 @@ def test_the_reason_mentions_a_change_by_another_program():
         {"finding_id": "root", "consumer_uuid": None},
     ],
 )
-def test_a_healed_finding_shows_the_journal_entry_and_user(changes):
-    """After `stocktake heal` has repaired a finding, the agent shows the journal entry and who ran the command."""
+def test_a_repaired_finding_shows_who_repaired_it(changes):
+    """After `stocktake heal` has repaired a finding, the agent shows the user and the entry in the agent's journal."""
     repair = REPAIR._replace(**changes)
     found = gone(sighting(caused_by=("root",)), Present(repairs=(repair,)))
     assert (found.reason, found.entry_id, found.actor) == (GoneReason.HEALED, "3f9c", REPAIR.actor)

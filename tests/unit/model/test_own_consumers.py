@@ -16,8 +16,8 @@ def test_the_uuids_of_the_agents_consumers_never_change():
     assert own_consumer_uuid(ROOT, Cause.FOREIGN_GUEST) == "5b75a9a7-67b5-59fb-a8d7-c7849ea4de91"
 
 
-def test_each_kind_of_use_outside_nova_has_a_consumer():
-    """The agent has a consumer in Placement for each kind of use outside nova, such as guests unknown to nova."""
+def test_each_kind_of_unmanaged_user_has_a_consumer():
+    """The agent has one consumer in Placement for each kind of unmanaged user, such as guests unknown to nova."""
     assert set(OWN_CAUSES) == UNMANAGED_CAUSES
     assert set(own_consumers(ROOT).values()) == UNMANAGED_CAUSES
     assert len(own_consumers(ROOT)) == len(UNMANAGED_CAUSES)

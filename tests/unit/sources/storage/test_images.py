@@ -133,8 +133,8 @@ def base_image_removed(source, place):
 
 
 @pytest.mark.parametrize("reason", [other_disks, forgotten, folder_made, folder_renamed, base_image_removed])
-def test_disks_are_measured_again_after_a_change(source, place, reason):
-    """The agent measures the disks again if the list of disks, a folder or the image cache changed."""
+def test_disks_are_measured_again_after_a_folder_change(source, place, reason):
+    """The agent measures the disks again if a folder with disks, the image cache or the list of disks changed."""
     for folder in (place, place / "_base"):
         os.utime(folder, (1, 1))  # the clock of file systems ticks in milliseconds: this test is faster
     first = read(source, raw(place / UUID / "disk"))
