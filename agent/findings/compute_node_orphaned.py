@@ -117,8 +117,8 @@ def _remedies(audit: AuditFacts, node: ComputeNode) -> Iterator[Remedy]:
         return
     if audit.settings.role is Role.OWNER and audit.state is not None and audit.state.kind is StateKind.CONDUCTOR:
         words = (
-            "once enough audits have seen this finding, the agent deletes the row, and the node's provider unless it "
-            "has allocations"
+            "once enough audits have seen this finding, the agent deletes the row; if the node's provider has no "
+            "allocations, the agent deletes the provider too"
         )
         yield wait(words)
         return

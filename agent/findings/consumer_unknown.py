@@ -34,8 +34,8 @@ def _find(audit: AuditFacts) -> Findings:
 
 
 _WHAT = (
-    "find who created the consumer before you remove anything: it may be an instance in a build, an archived instance, "
-    "an instance of another cell, or a consumer of another service"
+    "find who created the consumer before you remove anything: it may be an instance that is being built, an archived "
+    "instance, an instance of another cell, or a consumer of another service"
 )
 
 RULE = Rule(code="consumer-unknown", severity=Severity.WARNING, find=_find, rests_on=frozenset({PLACEMENT, STATE}))

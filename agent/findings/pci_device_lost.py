@@ -77,7 +77,7 @@ def _spent(audit: AuditFacts, provider: Provider, spent: Inventory, address: str
         "stays",
         provider_uuid=provider.uuid,
         resource_class=spent.resource_class,
-        expected=f"this host must offer device {address} until the device's provider is deleted from Placement",
+        expected=f"this host offers device {address}, or Placement has no provider of the device",
         actual=f"the one-time-use device was used ({spent.reserved} {spent.resource_class} of {provider.name} is "
         f"reserved); {why}; the agent keeps the provider, because a new provider would offer the device as unused",
         facts=(("address", address), ("amount", spent.reserved)),

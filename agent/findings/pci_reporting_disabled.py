@@ -24,7 +24,7 @@ def _find(audit: AuditFacts) -> Findings:
         "PCI devices",
         expected="either [pci] report_in_placement = true, "
         "or no provider with trait COMPUTE_MANAGED_PCI_DEVICE in this host's tree",
-        actual=f"report_in_placement is false, and the agent does not change {len(left)} PCI providers: "
+        actual=f"report_in_placement is false, and the agent keeps {len(left)} PCI providers in the tree: "
         f"{listed(sorted(provider.name for provider in left))}",
         facts=(("providers", len(left)),),
         remedies=(

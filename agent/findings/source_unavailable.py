@@ -19,7 +19,8 @@ _PART = "the agent does not report the files in this path"
 _GUEST = "the agent does not know what the guest uses, so the agent lowers no reserved amount in Placement"
 _HOLDERS = (
     "the agent does not report the guests' allocations on this provider; "
-    "the daemon tries again only once in (10 x [placement] full_read_every) audits; `stocktake audit` tries at once"
+    "the daemon reads the allocations again every 10 x [placement] full_read_every audits; `stocktake audit` reads the "
+    "allocations at once"
 )
 
 

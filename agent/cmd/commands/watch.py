@@ -62,7 +62,7 @@ class Watch(BaseCommand):
         argument(
             "--once",
             action="store_true",
-            help="request the state of all hosts from their agents, print it, and exit (with 2 if no agent answers)",
+            help="request the state of all hosts from their agents, print it, and exit. Exit code 2: no agent answered",
         ),
         argument(
             "--timeout",

@@ -134,9 +134,9 @@ def _only_counted(facts: FleetFacts) -> str:
         return "No host reports a consumer with allocations on several hosts."
     return (
         f"{total} on {hosts(len(affected))}: {some(affected, 20)}. If a consumer has allocations on several hosts, "
-        "each of these hosts reports the consumer. Not all of them need a repair: on each host, the command "
+        "each of these hosts reports the consumer. Not every host needs a repair: on each host, the command "
         "'stocktake explain CONSUMER' says whether the host's allocation is wrong. The agents' messages do not contain "
-        "the consumers. To see them, make this page from report files: "
+        "the consumers. To see the consumers, make this page from report files: "
         "stocktake report --html FILE --fleet DIR."
     )
 

@@ -17,7 +17,7 @@ def test_s124_pci_providers_that_remain_are_listed():
     (found,) = findings(world(placement=THERE), CODE, OFF)
     assert (found.severity, found.provider_uuid) == (Severity.ERROR, ROOT_UUID)
     assert found.actual.startswith(
-        f"report_in_placement is false, and the agent does not change 11 PCI providers: {NODE}_0000:81:00.0, "
+        f"report_in_placement is false, and the agent keeps 11 PCI providers in the tree: {NODE}_0000:81:00.0, "
     )
     assert found.actual.endswith(" and 3 more")
     assert dict(found.facts) == {"providers": 11}
