@@ -183,9 +183,7 @@ def _instance(result: AuditResult, text: str) -> Instance:
     uuid = consumer_of(result.report, text)
     found = next((instance for instance in state.instances if instance.uuid == uuid), None)
     if found is None:
-        raise UsageError(
-            f"--flavor-of: this host has no instance {text}, and no migration or allocation of such an instance"
-        )
+        raise UsageError(f"--flavor-of: instance {text} is not on this host, and has no migration or allocation here")
     return found
 
 

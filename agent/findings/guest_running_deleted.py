@@ -37,7 +37,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=consumer,
             expected=f"no guest, because instance {consumer} ({rows[0].consumer_name or 'no name'}) is deleted",
             actual=f"the instance's domain is still defined and {power}; the domain holds {held_text(rows)}; "
-            f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
+            f"[agent] unknown_guests = {audit.settings.unknown_guests.value} applies to the guest",
             evidence=claims_of(rows),
             began=by_deletion(instance),
             facts=(("instance_deleted_at", deleted_at), ("domain_state", power)),

@@ -28,7 +28,7 @@ def _find(audit: AuditFacts) -> Findings:
             consumer_uuid=consumer,
             expected="every guest of this host is an instance of the cloud",
             actual=f"domain {consumer} ({rows[0].consumer_name or 'no name'}) holds {held_text(rows)}; "
-            f"[agent] unknown_guests = {audit.settings.unknown_guests.value}",
+            f"[agent] unknown_guests = {audit.settings.unknown_guests.value} applies to the guest",
             evidence=claims_of(rows),
             remedies=_remedies(audit, consumer),
         )

@@ -229,7 +229,7 @@ def _pinned(audit: AuditFacts, cell: int, numbers: list[int], instances: list[tu
     return RULE.finding(
         audit,
         headline=f"{' and '.join(short_name(name) for _, name in instances)}: pinned to {which} of {audit.host}, "
-        f"{'which is not for guests' if alone else 'which is for one guest only'}",
+        f"{'but no guest may be pinned there' if alone else 'but only one guest may be pinned there'}",
         subject=f"cell {cell} {' '.join(sorted(uuids))}",
         expected=f"no guest is pinned to {which}, because guests must not be pinned to this CPU"
         if alone

@@ -42,8 +42,8 @@ def _finding(audit: AuditFacts, family: NestedFamily, name: str) -> Finding:
     who = ", ".join(f"{row.key} ({row.recorded})" for row in rows)
     return RULE.finding(
         audit,
-        headline=f"{audit.host}: {with_unit(name, used)} used on the root provider; until these allocations move, "
-        f"the {family.name} providers are not published",
+        headline=f"{audit.host}: the root provider still has allocations of {with_unit(name, used)}, so the "
+        f"{family.name} providers are not published",
         resource_class=name,
         expected=f"only child providers offer {name}: {_offers(audit, children)}",
         actual=f"{amount_text(name, used)} used on the root provider by {len(rows)} consumers: {who}; "

@@ -81,8 +81,8 @@ def undo_record(task: AuditTask, journal: Journal, entry: Entry) -> WriteAttempt
     stored = next((record for record in state.records if record.uuid == uuid), None)
     if stored is None:
         return refused(
-            f"compute node record {uuid} does not exist, or the agent cannot write the record: that needs [state] "
-            "source = conductor"
+            f"the agent cannot restore compute node record {uuid}: the record does not exist, or [state] source is not "
+            "conductor"
         )
     if fields_of(stored, tuple(after)) != after:
         return refused(f"the compute node record {stored.uuid} was changed since the journal entry was written")

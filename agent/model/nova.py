@@ -26,7 +26,7 @@ class StateKind(enum.Enum):
 
     SQL = (
         *("sql", True, False, "the database's clock"),
-        "the agent never writes the compute node record: that needs [state] source = conductor, not sql",
+        "the agent writes the compute node record only with [state] source = conductor, not with sql",
     )
     CONDUCTOR = (
         *("conductor", True, True, "this host's clock"),

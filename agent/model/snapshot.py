@@ -71,7 +71,7 @@ class StateRead:
     ``saw_change``: whether something has changed since the last audit, or may have changed.
     """
 
-    why_full: str = "the agent did not check whether the rows had changed"
+    why_full: str = "the agent did not check whether nova's rows had changed"
     sign: StateSign | None = None
     consumers: frozenset[str] = frozenset()
     saw_change: bool = False

@@ -81,8 +81,8 @@ def _nova_compute(root: Provider, state: NovaState | None, settings: Settings, s
         return Rival(
             why=f"the provider has the trait {RIVAL}, and it is unknown whether nova-compute of this host is alive: "
             "nova's database could not be read, or the answer is old",
-            remedy="the next audit reads nova's database again; see the reason in the finding source-unavailable or "
-            "source-stale",
+            remedy="the next audit reads nova's database again; the finding source-unavailable or source-stale says "
+            "what is wrong",
             kind=RemedyKind.WAIT,
         )
     is_silent = silent_for_s >= ENOUGH * settings.service_down_time_s

@@ -109,7 +109,7 @@ def _cloud(report: WhyReport) -> Iterator[str]:
     trees = report.answer.trees
     fitting = [tree.root_name for tree in report.fitting]
     names = f": {some_of(fitting)}" if fitting else ""
-    yield f"everywhere: the request fits in {len(fitting)} of {len(trees)} provider trees{names}"
+    yield f"in the whole cloud, the request fits in {len(fitting)} of {len(trees)} provider trees{names}"
     if report.unread:
         yield f"  {len(report.unread)} trees were not read, so each may fit or not: {some_of(report.unread)}"
     for tree in filter(report.is_refused_by_host, trees):

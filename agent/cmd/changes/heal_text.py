@@ -55,8 +55,8 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
         yield copyable("inspect", f"stocktake explain {refusal['finding_id'][:ID_SHOWN]}")
     if any(refusal["wait_s"] is not None for refusal in waits):
         yield line(
-            "keep the daemon running, or run this command again within 180 s (the default: three times "
-            "update_resources_interval): after a longer pause, each finding's age starts again from 0"
+            "keep the daemon running, or run this command again within three times update_resources_interval "
+            "(180 s by default); after a longer pause, each finding's age starts again from 0"
         )
     for result in document["results"]:
         yield line(result_line(result, result["consumer_uuid"] or result["finding_id"]), hang=2)

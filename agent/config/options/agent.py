@@ -17,8 +17,8 @@ OPTS = [
             ("owner", "the agent replaces nova-compute's reporting: it writes all that nova-compute would write"),
             (
                 "companion",
-                "nova-compute runs too and writes the inventory; the agent writes only allocations: for usage that "
-                "nova does not know, such as other guests",
+                "nova-compute runs too and writes the inventory; the agent writes only allocations, for example "
+                "for guests that nova does not know",
             ),
             ("observer", "the agent writes nothing: every audit is a dry run"),
         ],

@@ -142,7 +142,7 @@ def test_why_can_use_the_flavor_of_an_instance(host):
         (("--resource", "VCPU=0"), "VCPU=0: the amount must be between 1 and 2147483647"),
         (("--resource", "VCPU=1", "--member-of", "99999999-0000-4000-8000-000000000000"), "unknown aggregate 99999999"),
         (("--resource", "VCPU=1", "--in-tree", "99999999-0000-4000-8000-000000000000"), "unknown provider 99999999"),
-        (("--flavor-of", "99999999-0000-4000-8000-000000000000"), "this host has no instance 99999999"),
+        (("--flavor-of", "99999999-0000-4000-8000-000000000000"), "is not on this host, and has no migration"),
         (("--query", "resources=VCPU:1", "--query", "resources=VCPU:2"), "argument --query: is given twice"),
         (("--resource", "VCPU=1", "--page-size", "2048", "--page-size", "large"), "--page-size: is given twice"),
         (("--resource", "VCPU=1", "--forbidden", "in:COMPUTE_NODE"), 'in:COMPUTE_NODE: leave out the prefix "in:"'),
@@ -232,7 +232,7 @@ def test_numa_cells_are_checked_only_on_this_host(host, rest):
     assert (code, cloud["fits"], cloud["refused"]["numa-cell"]) == (0, len(offers) - 1, 1)
     assert (document["request"]["numa_nodes"], document["tree"]["refused_by_host"]) == (1, True)
     said = host.run("why", *wanted).stdout
-    assert f"everywhere: the request fits in {len(offers) - 1} of " in said
+    assert f"in the whole cloud, the request fits in {len(offers) - 1} of " in said
     assert (
         f"  1 tree refused by the check numa-cell on this host, although Placement offers the tree: {host.agent.name}"
         in said

@@ -46,7 +46,7 @@ def test_the_finding_shows_the_state_and_memory_of_the_guest():
     assert found.expected == f"no guest, because instance {I1} (i1) is deleted"
     assert found.actual == (
         "the instance's domain is still defined and running; the domain holds 128 MiB of MEMORY_MB, 1 VCPU; "
-        "[agent] unknown_guests = reserve"
+        "[agent] unknown_guests = reserve applies to the guest"
     )
     assert proof(found) == [("libvirt", "MEMORY_MB", 128), ("libvirt", "VCPU", 1)]
     assert found.facts == (("instance_deleted_at", "2026-11-21T11:00:00"), ("domain_state", "running"))

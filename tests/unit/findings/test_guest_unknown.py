@@ -43,7 +43,8 @@ def test_the_finding_shows_what_the_unknown_guest_uses():
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, S, None)
     assert found.expected == "every guest of this host is an instance of the cloud"
     assert found.actual == (
-        f"domain {S} (stranger) holds 300 MiB of MEMORY_MB, 2 VCPU; [agent] unknown_guests = reserve"
+        f"domain {S} (stranger) holds 300 MiB of MEMORY_MB, 2 VCPU; "
+        "[agent] unknown_guests = reserve applies to the guest"
     )
     assert proof(found) == [("libvirt", "MEMORY_MB", 300), ("libvirt", "VCPU", 2)]
     assert found.severity is Severity.WARNING

@@ -336,7 +336,7 @@ def test_nothing_is_written_if_another_provider_has_the_name():
 @pytest.mark.parametrize(
     ("role", "kind", "said"),
     [
-        (Role.OWNER, StateKind.SQL, "never writes the compute node record: that needs [state] source = conductor"),
+        (Role.OWNER, StateKind.SQL, "writes the compute node record only with [state] source = conductor"),
         (Role.OWNER, StateKind.CONDUCTOR, "written through nova-conductor"),
         (Role.OWNER, StateKind.NONE, "there is no compute node record"),
         (Role.COMPANION, StateKind.CONDUCTOR, "not written in role companion"),

@@ -77,7 +77,7 @@ def test_why_counts_the_trees_that_each_limit_refuses():
     short = offered(9, total=128, max_unit=128, reserved=126)
     text = lines(asked(*many, short, offered(10, total=96, max_unit=96), is_whole=True), WIDE)
     told = text[text.index("") + 1 :]
-    assert told[0] == "everywhere: the request fits in 1 of 10 provider trees: host-10"
+    assert told[0] == "in the whole cloud, the request fits in 1 of 10 provider trees: host-10"
     assert told[1] == "  8 trees refused by the constraint max-unit: host-1, host-2, host-3 and 5 more"
     assert told[2] == "  1 tree refused by the constraint capacity: host-9"
     assert told[3] == "provider trees that come closest to fitting the request (5 of 9):"
@@ -129,7 +129,7 @@ def test_a_host_that_refuses_a_request_is_not_counted_as_fitting():
     roomy = (offered(1, total=96, max_unit=96), offered(2, total=96, max_unit=96), offered(3))
     report = refused_here(asked(*roomy, is_whole=True))
     text = lines(report, WIDE)
-    assert "everywhere: the request fits in 1 of 3 provider trees: host-2" in text
+    assert "in the whole cloud, the request fits in 1 of 3 provider trees: host-2" in text
     assert "  1 tree refused by the check numa-cell on this host, although Placement offers the tree: host-1" in text
     found = document(report)
     assert (found["fits"], found["cloud"]["fits"]) == (True, 1)
