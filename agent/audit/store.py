@@ -31,7 +31,7 @@ def remember_store(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> 
 
 
 def _save(task: AuditTask, store: StoreMemory, before: StoreMark | None, learned: StoreMark | None) -> None:
-    """Save in store.json which storage the inventory of DISK_GB measures, unless the file already says so.
+    """Save in store.json the disk store that ``_lacking`` returns, if ``_lacking`` returns one.
 
     If another process has the lock, the next audit tries again.
     """

@@ -31,7 +31,7 @@ _KINDS: dict[type[AnyWrite], str] = {
 def write_results(acted: Acted) -> tuple[tuple[str, str, int], ...]:
     """Return (kind of write, result, number of writes) tuples; a result is ``done``, ``refused`` or ``failed``.
 
-    An error of Placement ends the execution of a plan: the plan's first write that was not done is the failed write.
+    An error of Placement ends a plan. The plan's first write that was not done then counts as ``failed``.
     """
     numbers = Counter((_kind(write), "done") for write in acted.done)
     numbers.update((_kind(refused.write), "refused") for refused in acted.refused)

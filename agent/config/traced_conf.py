@@ -70,7 +70,7 @@ class TracedConf(cfg.ConfigOpts):
 class Book:
     """Parsed configuration files and their options. ``register`` adds options to ``options``.
 
-    ``held``: the sections of each file; ``conf`` uses these objects. ``blanks``: lines that give an option no value.
+    ``held``: for each file, the sections that ``conf`` reads. ``blanks``: lines that give an option no value.
     """
 
     conf: TracedConf

@@ -39,7 +39,7 @@ class Kept:
         (self.folder / _FILE).write_text(text, encoding="utf-8")
 
     def end(self) -> None:
-        """End the cloud's processes, detach its loop devices and remove its folder, volume groups included."""
+        """End the cloud's processes, detach the volume groups' loop devices, and remove the cloud's folder."""
         for pid in (*self.agents, self.pid):
             if _is_ours(pid, self.folder):
                 _end_process(pid)

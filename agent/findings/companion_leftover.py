@@ -2,8 +2,8 @@
 
 What the agent does depends on ``[agent] role``. A companion maintains these consumers in every audit. An owner removes
 them in its next audit; until then Placement counts the same usage twice, as allocation and in ``reserved``. An observer
-removes nothing. If this host's provider had another uuid earlier, the consumers for that uuid stay in every role: an
-operator must remove them.
+removes nothing. If this host's provider had another uuid earlier, the agent never removes the consumers for the earlier
+uuid: an operator must remove these consumers.
 """
 
 from __future__ import annotations

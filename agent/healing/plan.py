@@ -1,8 +1,8 @@
 """Decide what heal does: each requested finding gets an action, or a refusal with a reason.
 
-There are two steps. First, some checks (guards) judge each finding without a request. ``candidates`` returns the
-consumers of the findings that pass these checks, and heal reads these consumers' records from Placement. Second,
-``heal_plan`` makes the plan.
+There are two steps. First, some checks (guards) judge each finding. ``candidates`` returns the consumers of the
+findings that pass these checks, and heal reads these consumers' records from Placement. Second, ``heal_plan`` makes the
+plan.
 
 If a finding causes other findings (agent/books/causes.py), heal repairs the cause, and the other findings end with it.
 Pure: no clock, no I/O.

@@ -172,8 +172,8 @@ def _content(document: dict[str, Json]) -> tuple[History, tuple[str, ...]]:
     silence = read_rows("silence", document.get("silence", []), _silence)
     losses = read_rows("losses", document.get("losses", []), _loss)
     problems = [*texts, *(problem for rows in (sightings, added, left, silence, losses) for problem in rows.problems)]
-    # ``looked_at`` is the end of the last audit. Without this time the agent cannot tell how old the history is. The
-    # number of audits that saw a finding without a gap then starts at 0 again (AuditReads.follows).
+    # ``looked_at`` is the end of the last audit. Without this time the age of the history is unknown, so each finding's
+    # count of audits (``Sighting.times``) starts at 0 (AuditReads.follows).
     boot, read_until, nova_alive_since = "", None, None
     if document.get("looked_at") is not None:
         try:

@@ -156,8 +156,8 @@ def is_alive(state: NovaState, settings: Settings) -> bool:
     # forced_down does not count: an operator sets it through nova's API, and nova-compute may still run and write.
     service = state.service
     seen = (service.last_seen_up or service.created_at) if service else None
-    # Compare nova-compute's heartbeat with the newest heartbeat of any service, not with this host's clock. A database
-    # replica that lags a minute behind delays all heartbeats alike, but not the clock.
+    # Compare nova-compute's heartbeat with the newest heartbeat of any service, not with this host's clock. If the
+    # database replica lags a minute behind, both heartbeats are a minute late, but this host's clock is not.
     clock = state.newest_heartbeat or state.heartbeat or state.now
     if seen is None or clock is None:
         return False

@@ -25,7 +25,7 @@ _MOST_CODES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgeLimits:
-    """The age in audit intervals above which the last report makes the check's result WARNING or CRITICAL."""
+    """Limits of the last report's age, in audit intervals. An older report makes the check WARNING or CRITICAL."""
 
     warning: float = 3.0
     critical: float = 10.0

@@ -1,9 +1,10 @@
 """reshape-needed: move a class and all its consumers from the root to child providers (scenarios 106, 107, 156).
 
 heal makes the whole reshape or none of it. If the child provider of one consumer is unknown, all consumers stay on the
-root. If only this consumer stayed on the root, the root and a child would both offer its amount. Each consumer's total
-stays the same: the reshape frees nothing and takes nothing. The reshape includes all child providers that offer the
-class, also those without consumers, so that one undo reverts everything. The next audit writes the children's traits.
+root. If only this consumer stayed on the root, the root and a child would both offer the same capacity. Each consumer's
+total stays the same: the reshape frees nothing and takes nothing. The reshape includes all child providers that offer
+the class, also those without consumers, so that one undo reverts everything. The next audit writes the children's
+traits.
 """
 
 from __future__ import annotations

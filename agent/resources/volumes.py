@@ -64,7 +64,7 @@ class OwnedVolume:
     ``owner_uuid``: uuid of the instance or domain (for an ORPHANED volume: the uuid in its name), else None.
     ``bytes_taken``: the extents of the volume and of all its parts; for a thin volume, its share of the thin pool.
     ``free_bytes``: only for a THIN_POOL: how many bytes of the pool guests can still get.
-    ``serves``: only for a PART: the path (``VG/LV``) of the volume with which its bytes are counted.
+    ``serves``: only for a PART: the path (``VG/LV``) of the volume to which the PART's bytes are added.
     """
 
     volume: Volume

@@ -4,5 +4,5 @@ Begin with allocation-leaked.md. Every page has the same sections in the same or
 agent/cmd/naming/explain_code.py prints a page: ``stocktake explain allocation-leaked``. The alerts' ``runbook_url``
 names the installed copy below share/doc/stocktake/runbooks.
 
-Not here: code, and how an audit sees a finding (docs/findings.md).
+Not here: code, and the conditions of each finding (docs/findings.md).
 """

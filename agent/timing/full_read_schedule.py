@@ -20,7 +20,7 @@ SALT = "full-read"
 
 
 class Turn(enum.Enum):
-    """What an audit reads again from Placement. EVERYTHING includes ALLOCATIONS."""
+    """What an audit reads from Placement although no generation changed. EVERYTHING includes ALLOCATIONS."""
 
     NOTHING = "nothing"
     ALLOCATIONS = "allocations"
@@ -28,7 +28,7 @@ class Turn(enum.Enum):
 
 
 def turn(root_uuid: str, audit: int, every: int) -> Turn:
-    """Return what an audit reads again. ``audit`` is the audit's number since the agent's start.
+    """Return what an audit reads although no generation changed. ``audit``: the audit's number since the agent's start.
 
     ``every`` is the option ``full_read_every``. For example with 5, one audit in 5 reads ALLOCATIONS or EVERYTHING, and
     one audit in 50 reads EVERYTHING.

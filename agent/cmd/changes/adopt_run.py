@@ -98,7 +98,7 @@ def identity_run(task: AuditTask) -> AdoptRun:
 
 
 def store_run(task: AuditTask) -> AdoptRun:
-    """Run a dry audit, and plan to record the disk store that is in use now as the right one for DISK_GB."""
+    """Run a dry audit, and plan to save the current disk store (for DISK_GB) in store.json."""
     result = run_audit(task.request, task.settings, task.parts, AuditMemory(), task.cancelled)
     snapshot = result.snapshot
     if task.parts.store is None or snapshot is None:

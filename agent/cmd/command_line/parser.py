@@ -60,7 +60,7 @@ class ParserOwner(Command):
     """
 
     def get_parser(self, prog_name: str) -> argparse.ArgumentParser:
-        """Return a parser with the command's description, examples and exit codes, but without its arguments."""
+        """Return a parser without arguments, but with the command's description, examples and exit codes."""
         return Parser(
             description=textwrap.fill(" ".join(self.get_description().split()), help_width()),
             epilog=epilog_of(prog_name.partition(" ")[2]),

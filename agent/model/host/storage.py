@@ -148,7 +148,7 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageStore:
-    """The files below ``instances_path``, without files on other file systems than that of ``instances_path``.
+    """The files below ``instances_path`` that are on the same file system as ``instances_path``.
 
     ``cache_path``: the folder of cached base images below ``path``.
     ``cache_bytes``: bytes that the regular files in this folder take; 0 if the folder is absent or on another device,

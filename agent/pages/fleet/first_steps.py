@@ -154,9 +154,9 @@ def _causes(row: HostRow) -> Sequence[tuple[str, int]]:
 def _at_fault(code: str, affected: Sequence[HostRow], rows: Sequence[HostRow], facts: FleetFacts) -> Sequence[HostRow]:
     """Return the hosts on which a repair of the finding helps: usually all affected hosts.
 
-    The finding SPREAD_CODE is about a consumer with allocations on several hosts. Its repair belongs on the hosts where
-    the consumer does not run. But if such a host has a finding about a wasted allocation of the same consumer, the
-    operator repairs that finding, and the host is left out here.
+    If a consumer has allocations on several hosts (SPREAD_CODE), the result has the hosts where the consumer does not
+    run. A host that reports its allocation of the consumer as wasted is left out: the operator repairs the finding
+    about the wasted allocation instead.
     """
     shared = shared_of(facts) if code == SPREAD_CODE else []
     if not shared or not all(each.home for each in shared):
