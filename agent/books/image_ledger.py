@@ -26,8 +26,8 @@ from agent.resources.guests import expected_here
 class StoreOwner(enum.Enum):
     """The kinds of owners of stored bytes.
 
-    If the files' sizes add up to more than the used bytes, the report shows smaller sizes: first for files of the first
-    kind, then of the next.
+    If the files' sizes add up to more than the used bytes, the excess is subtracted in the order of these kinds: first
+    from cached images, then from other files, and so on.
     """
 
     IMAGE_CACHE = "image-cache"

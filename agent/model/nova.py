@@ -67,7 +67,7 @@ class Flavor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceCell:
-    """One NUMA cell of an instance (InstanceNUMACell). ``id`` is the number of the host's cell to which it maps.
+    """One NUMA cell of an instance (InstanceNUMACell). ``id`` is the number of a NUMA cell of the host.
 
     ``cpuset`` are the floating guest CPUs and ``pcpuset`` the pinned guest CPUs. ``pinning`` has (guest CPU, host CPU)
     for each pinned guest CPU. ``reserved_cpus`` are the host CPUs for the guest's emulator threads. ``page_kib`` is the

@@ -127,8 +127,7 @@ class _Unread:
     def offer(self, provider: Provider, root: str, used: Amounts | None) -> OfferedProvider | None:
         """Return the provider with its inventories, which are read only if the provider may have a requested class.
 
-        None if the provider was deleted since it was listed, or if ``most`` requests are not enough for the provider's
-        tree.
+        None if the provider was deleted since it was listed, or if too few requests are left for the provider's tree.
         """
         if used is not None and not self._classes.intersection(name for name, _ in used):
             return OfferedProvider(provider=provider, root_uuid=root, used=used)

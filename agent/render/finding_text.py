@@ -88,8 +88,8 @@ def finding_blocks(findings: Iterable[Document], names: Mapping[str, str], now: 
     """Yield a block for each cause with its symptoms, the most urgent cause first. An empty line precedes each block.
 
     A cause is a finding that no other finding causes. A symptom is any other finding. A symptom of several causes is
-    shown only once, below the first cause. More than ``FEW`` causes with the same code, severity, state and kinds of
-    remedies share one block (agent/text/wording.py).
+    shown only once, below the first cause. More than ``FEW`` causes share one block if they have the same code,
+    severity, state and kinds of remedies (agent/text/wording.py).
     """
     listed = in_reading_order(findings, names)
     left = {finding["id"]: finding for finding in listed}

@@ -29,7 +29,10 @@ class Resource(Protocol):
         return resource_class in self.classes
 
     def needs(self, settings: Settings) -> frozenset[str]:
-        """Return the sources of the total. While one of these sources is unread, Placement's inventory is unchanged."""
+        """Return the sources of the total.
+
+        If a source was not read, the agent does not change Placement's inventory.
+        """
         ...
 
     def obstacle(self, snapshot: Snapshot, settings: Settings) -> str | None:

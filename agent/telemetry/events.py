@@ -32,8 +32,8 @@ class Varies(enum.Enum):
     """What decides the level of an event whose level is not constant.
 
     - SEVERITY: the finding's severity; at most WARNING while the finding is not confirmed.
-    - LOSS: usually WARNING. ERROR once, when the finding about the lost source becomes an error or when Placement
-      refuses the credentials.
+    - LOSS: ERROR for the first line after the finding about the lost source became an error or after Placement refused
+      the credentials. WARNING for all other lines.
     - OUTCOME: INFO for clean and findings, WARNING for partial and refused, ERROR for unreadable and crashed.
     - ROLE: INFO in role observer, which never writes; WARNING in every other role.
     """

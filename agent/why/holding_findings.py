@@ -22,7 +22,7 @@ from agent.why.report import HoldingFinding
 
 
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
-    """Return for each finding code the amount of this host's capacity that the findings with this code are about.
+    """Return for each finding code how much of this host's capacity is taken although no instance needs it.
 
     The codes are sorted. The result is empty unless the first reason against this host (``own``) is a lack of capacity.
     ``repairable`` are the codes of findings that heal can repair.

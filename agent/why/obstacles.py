@@ -128,9 +128,9 @@ def root_obstacles(required: frozenset[str], forbidden: frozenset[str], tree: Of
 def _obstacles_of(refusal: Refusal, group: RequestGroup, tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield the obstacles for a refusal.
 
-    A refusal for required traits or aggregates yields one obstacle for each required set of which the provider has
-    nothing. A refusal for forbidden traits or aggregates yields one obstacle for each of them that the provider has.
-    Any other refusal yields exactly one obstacle.
+    A refusal for required traits yields one obstacle for each required set from which the provider has no trait. A
+    refusal for forbidden traits yields one obstacle for each forbidden trait of the provider. Refusals for aggregates
+    work like refusals for traits. Any other refusal yields exactly one obstacle.
     """
     offered = refusal.offered
     if refusal.inventory is not None:

@@ -316,8 +316,8 @@ def quoted(text: str, secrets: Iterable[str] = ()) -> str:
     known, read = tuple(secrets), text[:_READ_CHARACTERS]
     if len(text) > len(read):
         # ``read`` may end in the middle of a secret, and ``blotted`` can hide only a whole secret. No secret contains a
-        # blank, so cut off the last word. But cut off no more characters than the longest secret can have: an HTML page
-        # may escape each character, so that a secret becomes six times as long.
+        # blank, so cut off the last word. An HTML page may write each character of a secret as six characters, so cut
+        # off at most six times the length of the longest secret.
         longest = 6 * max(map(len, known), default=0)
         read = read[: max(len(read) - longest, *map(read.rfind, _BLANKS), 0)]
     plain = blotted(" ".join(read.split()), known)

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
-# No request is sent if at most this many seconds are left, because the request could only fail. Time-outs are inexact:
-# after a request has waited as long as it may, a little time may still be left.
+# No request is sent if at most this many seconds are left, because the request could only fail. A time-out may come a
+# little early, and then a little time is left.
 _TOO_SHORT_S = 0.25
 
 

@@ -136,8 +136,8 @@ def _document(line: bytes, what: str) -> dict[str, Any]:
 def _seconds(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadMessage("deadline_s is not a number")
-    # Compare first and convert later: float() raises OverflowError for a very large integer, which this comparison has
-    # already rejected. The comparison also rejects NaN.
+    # Check the limits before float(), because float() raises OverflowError for a very large integer. The check also
+    # rejects NaN.
     if not 0 < value <= LONGEST_DEADLINE_S:
         raise BadMessage(f"deadline_s is not between 0 and {LONGEST_DEADLINE_S:.0f}")
     return float(value)
