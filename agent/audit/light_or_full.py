@@ -136,8 +136,7 @@ def why_not_enough(findings: Iterable[Finding], memory: AuditMemory, *, is_writi
     if is_writing:
         return "the audit is about to write"
     sightings = memory.history.sightings if memory.history else ()
-    # Compare with the findings that the last audit made. The history also has findings that the last audit could not
-    # check. These are left out.
+    # The history also has findings that the last audit could not check. Leave these findings out.
     known = {sighting.id for sighting in sightings if not sighting.unknown_because}
     return "" if {finding.id for finding in findings} == known else "the findings changed"
 

@@ -112,7 +112,7 @@ def _why_not_asked(task: AuditTask, snapshot: Snapshot) -> Snapshot:
 
 
 def with_storage(task: AuditTask, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot with storage read now.
+    """Return the snapshot with new readings of storage.
 
     Storage must be read after nova's data. In the other order, nova could delete an instance and its disk between the
     two reads, and the disk would look orphaned.

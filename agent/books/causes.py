@@ -4,8 +4,8 @@ One mistake in the cloud often shows as several findings. An operator who repair
 the agent's texts show the symptoms below their root and count roots instead of findings.
 
 Two kinds of symptom exist. A symptom of the first kind has the consumer, the provider or the host in common with its
-root. A symptom of the second kind reports a lack of capacity. Other findings are its roots only if they together
-explain the whole lacking amount: otherwise a lack would remain after their repair. Pure.
+root. A symptom of the second kind reports missing capacity. The roots of such a symptom are findings that together use
+at least the missing capacity, so the repair of these findings ends the symptom. Pure.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class Unsent(logging.Filter):
         self._found = threading.local()
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Store the record's error. The record itself is not logged, because its text contains the whole message."""
+        """Store the record's exception. A record with an exception is not logged: its text has the whole message."""
         if record.exc_info and record.exc_info[1] is not None:
             self._found.error = record.exc_info[1]
             return False

@@ -228,7 +228,7 @@ def _set_library_levels(conf: cfg.ConfigOpts, loaded: Loaded) -> None:
 def _logging_conf(loaded: Loaded) -> cfg.ConfigOpts:
     """Return a ConfigOpts that only oslo.log uses.
 
-    oslo.log registers command line options and hooks on it, which would not work on the agent's own ConfigOpts.
+    oslo.log registers command line options and a hook. Neither would work on the agent's own ConfigOpts.
     """
     conf = cfg.ConfigOpts()
     root = stdlib.getLogger()

@@ -20,7 +20,7 @@ from agent.text.headline import short_name
 def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected: str, what: str) -> Findings:
     """Yield one finding for each volume whose owner is of this kind, in every audited volume group.
 
-    The agent reserves a volume's size only in the volume group that DISK_GB counts, and only if
+    The agent reserves a volume's size only in the volume group that DISK_GB is computed from, and only if
     ``[lvm] foreign_volumes`` is ``reserve``. ``what`` names the kind in the finding's headline.
     """
     policy = audit.settings.foreign_volumes

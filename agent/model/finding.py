@@ -76,7 +76,7 @@ class Remedy:
 
 
 class GoneReason(enum.Enum):
-    """Why a finding is gone. CLOUD_CHANGED: nova's database changed. HOST_CHANGED: a guest or disk on the host did."""
+    """Why a finding is gone. CLOUD_CHANGED: nova's database changed. HOST_CHANGED: guests or disks changed."""
 
     HEALED = "healed"
     SOURCE_BACK = "source-back"

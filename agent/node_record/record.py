@@ -27,7 +27,7 @@ RECORD = "compute node record"
 # The value of column ``metrics`` if no monitor is configured (nova/compute/resource_tracker.py:_get_host_metrics).
 NO_METRICS = "[]"
 
-#: Maps fields of NodeRecord to the columns' values. A column whose value is unknown has no entry.
+#: Values of the record's columns, by the field's name in NodeRecord. Unknown values are left out.
 _Columns = dict[str, Any]
 
 

@@ -100,7 +100,7 @@ def audit_keys(report: AuditReport, *names: str) -> Document:
 
 
 def finding_document(seen: SeenFinding) -> Document:
-    """Return a finding as JSON: ``evidence`` has the amounts of consumers, ``facts`` further values by name."""
+    """Return a finding as JSON. ``evidence`` has the amounts of consumers, and ``facts`` has other values by name."""
     finding = seen.finding
     return {
         "id": finding.id,

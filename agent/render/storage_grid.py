@@ -32,7 +32,7 @@ def storage_grid(rows: Sequence[StorageRow]) -> Grid:
 
 
 def storage_foot(rows: Sequence[StorageRow], owner: str | None) -> Iterator[Line]:
-    """Yield a line with the sums of each store. If ``owner`` is not None, the line has only this owner's sum."""
+    """Yield a line for each store, with the sum of its rows. If ``owner`` is not None, all rows are this owner's."""
     sums: dict[tuple[str, int], int] = defaultdict(int)
     for row in rows:
         sums[row.store, row.store_bytes] += row.size_bytes

@@ -33,6 +33,6 @@ def with_release(version: int) -> str:
 
 
 def missing_in(versions: NovaVersions) -> tuple[str, ...]:
-    """Return the features that the cell lacks, judged by its oldest service; the agent works without these features."""
+    """Return the features that the cell lacks because of its oldest service; the agent works without these features."""
     known = (*versions.conductors, *(() if versions.compute is None else (versions.compute,)))
     return (_INDEXES,) if known and min(known) < _INDEXES_SINCE else ()

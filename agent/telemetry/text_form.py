@@ -25,8 +25,8 @@ FIRST = (
     "entry_id", "source", "error", "outcome",
 )  # fmt: skip
 LAST = ("finding_id", "consumer_uuid", "provider_uuid", "first_seen_at", "undo", "fix", "audit")
-# If a line with cut values is still too long, whole fields are left out until it fits. The fields in neither FIRST nor
-# LAST are left out first. Then the fields of this tuple are left out, in the tuple's order.
+# If a line is too long even with cut values, fields are left out until the line fits: first the fields outside FIRST
+# and LAST, then the fields below, in this order.
 _EXPENDABLE = ("caused_by", "expected", "actual", "error", "reason", "subject")
 # Fields whose values are never cut, because an operator copies them.
 _WHOLE = frozenset(

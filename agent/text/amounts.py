@@ -11,7 +11,7 @@ _LENGTHS = (("d", 86_400), ("h", 3_600), ("min", 60))
 
 
 def unit_of(resource_class: str) -> str:
-    """Return MiB, GiB, or the name of the class if the class counts things."""
+    """Return the unit of the class: MiB for MEMORY_MB, GiB for DISK_GB, else the name of the class."""
     return _UNITS.get(resource_class, resource_class)
 
 

@@ -49,7 +49,7 @@ def overdue(its: Turn, audits_since: int, every: int) -> Turn:
 
 
 def audits_to_turn(root_uuid: str, audit: int, every: int) -> int:
-    """Return how many audits after audit number ``audit`` the next scheduled read comes: 1 to ``every``."""
+    """Return the number of audits from audit number ``audit`` to the next scheduled read: 1 to ``every``."""
     return every - (audit + _offset(root_uuid, every)) % every
 
 

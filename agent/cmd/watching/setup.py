@@ -107,10 +107,10 @@ class Watched:
 
 
 def watched(cells: Sequence[Cell], expected: str | None, receivers: Receivers) -> Watched:
-    """Return the cells, not started yet. Raises ConfigError and UsageError.
+    """Return the cells without starting them. Raises ConfigError and UsageError.
 
-    ``expected`` is the value of ``--expected``: ``nova``, ``none`` or a file. It is None if the operator did not pass
-    the option. None means ``nova`` for each cell whose [state] source is not none.
+    ``expected`` is the value of ``--expected``: ``nova``, ``none`` or a file. If the operator did not pass
+    the option, ``expected`` is None. Then nova lists the hosts of each cell that has a [state] source.
     """
     everywhere = None
     if expected is not None and expected not in (NOVA, NO_EXPECTATION):

@@ -163,7 +163,10 @@ def _document(path: str) -> _Document:
 
 
 def _places(path: str, node: Any, where: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], int]]:  # noqa: ANN401 - yaml has no types
-    """Yield (keys and indexes, line number) for each value. Raises ConfigError if a key is no string or repeated."""
+    """Yield (keys and indexes, line number) for each value.
+
+    Raises ConfigError if a key occurs twice or is not a string.
+    """
     import yaml
 
     yield where, node.start_mark.line + 1

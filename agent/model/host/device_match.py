@@ -57,7 +57,7 @@ def matched(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> tu
 
 
 def idle(devices: tuple[PciDevice, ...], specs: tuple[DeviceSpec, ...]) -> tuple[IdleSpec, ...]:
-    """Return the specs that apply to no device, in order."""
+    """Return the specs that apply to no device, in the order of the configuration."""
     candidates = _writable(devices)
     places = _places(candidates)
     busy = {match.position for match in matched(devices, specs)}

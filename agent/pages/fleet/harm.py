@@ -40,10 +40,10 @@ def is_calm(row: HostRow) -> bool:
 
 
 def sold_twice_of(row: HostRow) -> Mapping[str, int]:
-    """Return the host's amounts that are sold twice, by class: they are in use, but Placement counts them as free.
+    """Return, for each class, the amount that is sold twice: it is in use, but Placement counts it as free.
 
-    There are two causes. An instance has no allocation. Or a guest or volume unknown to nova uses the host, and no
-    ``reserved`` amount in Placement covers this usage.
+    An instance without an allocation uses the amount, or a guest or volume that is unknown to nova and that no
+    ``reserved`` amount covers.
     """
     if row.seen is None:
         return {}

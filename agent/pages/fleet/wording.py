@@ -106,7 +106,7 @@ def began_codes(row: HostRow, codes: Iterable[str], facts: FleetFacts) -> str:
 
 
 def began_by_code(row: HostRow, facts: FleetFacts) -> Mapping[str, str]:
-    """Return, by finding code, when the oldest fault with this code began (ISO 8601).
+    """Map each finding code to the time (ISO 8601) at which the oldest fault with this code began.
 
     The times come from nova's database. A code without a known time is left out.
     """

@@ -13,7 +13,7 @@ from agent.pages.bars import Part
 from agent.pages.blocks import Meaning
 
 FREE = "free"
-#: The kinds of owners that bytes on disk may have, in the order of the bar. The Meaning of a kind is its colour.
+#: The kinds of owners of bytes on disk, each with its colour. The bar of a store shows the kinds in this order.
 KINDS = (
     ("instance", Meaning.COUNTED),
     ("domain", Meaning.COUNTED),

@@ -26,8 +26,8 @@ from agent.sources.storage.image_meter import ImageFolders, ImageMeter, OwnMeter
 
 # The maximum age of a measurement, in seconds. After this time the source measures again, even if the folders'
 # modification times are the same: a file that grows does not change its folder's modification time. A measurement takes
-# 50 µs per file. The time is short enough. The only size that affects Placement is that of the image cache: the agent
-# computes a reserve in GiB from this size. nova checks the image cache only every 40 minutes.
+# 50 µs per file. Ten minutes are short enough: of all sizes, only that of the image cache affects Placement (as a
+# reserve in GiB), and nova checks the image cache only every 40 minutes.
 MAX_AGE_S = 600.0
 
 
