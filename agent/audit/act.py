@@ -44,7 +44,7 @@ from agent.timing.full_read_schedule import Turn
 class Acted:
     """What an audit decided and wrote.
 
-    After a conflict (HTTP 409) an audit reads, decides and writes again. The last repetition has these results:
+    After a conflict (HTTP 409) an audit reads, decides and writes again. These fields are about the last round:
 
     - ``snapshot`` and ``decision``: what the audit read and decided;
     - ``refused``: the writes that Placement rejected;

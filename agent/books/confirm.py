@@ -111,7 +111,7 @@ def confirm(
     ``booked`` has the amounts that this audit read in nova's database (*promised*), in libvirt and the storage (*held*)
     and in Placement's allocations (*recorded*).
 
-    Only a finding that this audit checked and did not find leaves the history.
+    A finding that this audit could not check stays in the history.
     """
     known = {sighting.id: sighting for sighting in _in_a_row(history, reads)}
     kept: dict[str, Sighting] = {}

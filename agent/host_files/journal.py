@@ -269,7 +269,7 @@ def _with_undone(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:
 def _opened(path: str, flags: int) -> int:
     """Open the journal and return its descriptor. Raises OSError, also if the path is a link or not a regular file.
 
-    Links are refused, because only this file has the state before each change, and ``undo`` needs this state.
+    A link may lead to a file without the earlier states that ``undo`` needs.
     """
     descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, MODE)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -247,7 +247,8 @@ class Loss(NamedTuple):
 class Silence(NamedTuple):
     """The last signs of life of this host's nova-compute: its heartbeat and the root provider's generation.
 
-    ``heartbeat`` is ISO 8601 or empty. ``since`` is when one of the two last changed, in seconds after boot.
+    ``heartbeat`` is ISO 8601 or empty. ``since``: when the heartbeat or the generation last changed, in seconds after
+    boot.
     """
 
     heartbeat: str

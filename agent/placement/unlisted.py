@@ -24,7 +24,7 @@ Listed = tuple[Provider, tuple[Allocation, ...]]
 
 
 def read_unlisted(client: PlacementClient, listed: Iterable[Listed]) -> tuple[UnlistedUsage, ...]:
-    """Return usage that Placement counts without listing its allocation, sorted; one request per provider.
+    """Return the usage that Placement counts without listing an allocation. Sends one request per provider.
 
     Providers without inventory are left out, because they have no allocations. Raises PlacementError.
     """

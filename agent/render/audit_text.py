@@ -62,7 +62,7 @@ def head_lines(audit: Document, now: str) -> Iterator[Line]:
 
 
 def simulated_lines(audit: Document) -> Iterator[Block]:
-    """Yield a line for each thing that the audit read from recorded facts, as in the demo, and not from this host."""
+    """Yield a line for each fact that libvirt's test driver invented, as in the demo."""
     if audit["simulated"]:
         yield ""
     yield from (line(f"simulated: {what}", hang=2) for what in audit["simulated"])

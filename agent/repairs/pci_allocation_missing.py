@@ -1,8 +1,8 @@
-"""pci-allocation-missing: allocate to an instance the PCI functions that its guest takes (scenarios 125 and 126).
+"""pci-allocation-missing: allocate a guest's PCI functions to its instance (scenarios 125 and 126).
 
-The repair is an ordinary change of one consumer, not a reshape: the audits publish the devices' providers and
-inventories anyway, so no inventory has to move at the same time. The repair declines while one of the providers is not
-published. Like nova-compute, the repair corrects only allocations on the providers of PCI functions that the guest has.
+The repair changes one consumer. No reshape is needed, because the audits publish the devices' providers and
+inventories. The repair declines while one of the providers is not published. Like nova-compute, the repair corrects
+only allocations on the providers of PCI functions that the guest has.
 """
 
 from __future__ import annotations

@@ -148,7 +148,7 @@ def _is_in_tree(group: RequestGroup, offered: OfferedProvider, tree: OfferedTree
 
 
 def _is_member(group: RequestGroup, offered: OfferedProvider) -> bool:
-    """Whether the provider is in one aggregate of each ``member_of``. The aggregates of its root do not count."""
+    """Return whether the provider itself, and not only its root, is in an aggregate of each set in ``member_of``."""
     return all(offered.provider.aggregates & choice for choice in group.member_of)
 
 

@@ -56,8 +56,8 @@ class Words:
 def request_of(words: Words, instance: Instance | None = None) -> ResourceRequest:
     """Return the request. If ``instance`` is given, request its flavor. Raises UsageError if an option is invalid.
 
-    The classes that the operator typed are added to the flavor's classes. If the flavor has a typed class too, the
-    typed amount applies.
+    The classes that the operator typed are added to the flavor's classes. For a class in both, the typed amount
+    applies.
     """
     if words.query is not None:
         if instance or any((words.resources, words.required, words.forbidden, words.member_of, words.in_tree)):
@@ -220,8 +220,8 @@ def _amounts(text: str) -> tuple[tuple[str, int], ...]:
 def _amount(resource_class: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal()):
         raise UsageError(f"{resource_class}={text}: the amount must be a whole number between 1 and {MOST}")
-    # The text may have thousands of digits, for which int() raises an error. So a text of 20 digits or more counts as
-    # too large without int().
+    # int() raises an error for a text of thousands of digits. So a text of 20 digits or more is not parsed, and counts
+    # as too large.
     amount = int(text) if len(text) < 20 else MOST + 1
     if not 1 <= amount <= MOST:
         raise UsageError(f"{resource_class}={text[:20]}: the amount must be between 1 and {MOST}")

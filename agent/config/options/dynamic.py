@@ -19,7 +19,10 @@ from agent.errors import ConfigError
 
 
 class Family(NamedTuple):
-    """Groups such as [mdev_TYPE] with the ``prefix`` mdev_. The ``option`` in the section ``group`` lists each TYPE."""
+    """Groups whose names begin with ``prefix``, such as [mdev_TYPE].
+
+    ``group`` and ``option`` name the option that lists each TYPE.
+    """
 
     prefix: str
     group: str

@@ -32,7 +32,7 @@ OPENMETRICS_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BusCounts:
-    """Counts of the message bus: failures in a row to send a message, waiting notifications, dropped notifications."""
+    """Counts of the message bus: consecutive failed sends, waiting notifications, dropped notifications."""
 
     failures: int
     waiting: int

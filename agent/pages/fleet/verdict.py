@@ -60,7 +60,7 @@ def _free(facts: FleetFacts) -> Iterator[Paragraph]:
 
 
 def headline(facts: FleetFacts) -> str:
-    """Return the page's heading: one sentence with the wasted amounts and the number of hosts that are not known."""
+    """Return the page's heading: one sentence with the wasted amounts and the number of hosts with unknown amounts."""
     unknown = hosts_and_files(facts.view.sums.not_known, facts)
     rest = f"{_also_sold(facts)}; the amounts of {unknown} are not known" if unknown else _also_sold(facts)
     if not any(_is_known(row.seen) for row in facts.view.rows):

@@ -18,7 +18,8 @@ from agent.pages.sizes import by_the_rule, listed
 from agent.pages.times import age_words, moment_of
 
 NONE = "-"
-#: Longer names of hosts and groups are cut in the middle, because their columns do not wrap.
+#: The maximum number of characters of a host's or group's name. A longer name is cut in the middle, because its column
+#: does not wrap.
 MOST_NAME = 48
 
 

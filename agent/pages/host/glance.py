@@ -1,6 +1,6 @@
 """A short table for the section Verdict: each cause, its amounts, since when, and the command to run first.
 
-A cause is a finding that no other finding causes.
+A cause is a finding that is not the effect of another finding.
 
 Pure: the module uses no clock, file, socket or log.
 """

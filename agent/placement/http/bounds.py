@@ -22,8 +22,8 @@ MOST_TIMES_PACKED = 100
 # of a dictionary. An entry needs many bytes, because a dictionary that has just grown has room for four times its
 # entries.
 _PRICES = ((b"{", 64), (b"[", 96), (b":", 120), (b",", 40), (b'"', 32))
-# The most bytes that a character of a Python string takes. One wide character makes all characters of its string as
-# wide. json.loads may hold a string with backslash escapes twice while it decodes the string.
+# The most bytes that a character of a Python string takes. All characters of a string take as many bytes as the widest
+# one. json.loads may hold a string with backslash escapes twice while it decodes the string.
 _WIDEST = 4
 
 

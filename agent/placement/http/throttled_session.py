@@ -129,8 +129,7 @@ class PacedSession(requests.Session):
             with self._watch(_place(request), self.time.left_s(bound_s)):
                 return self.time.sent(lambda: self._sent(request, options), bound_s)
         finally:
-            # The health check takes the seconds since ``sent_at`` for the age of the current request. During the pause
-            # before the next request, this time must not include the duration of this request, which has ended.
+            # The end of a request is progress, so the health check counts the seconds from here.
             self.sent_at = time.monotonic()
 
     def _sent(self, request: requests.PreparedRequest, options: Mapping[str, Any]) -> requests.Response:

@@ -1,8 +1,8 @@
 """Parse NUMA cells and the cell, socket and core of each CPU from ``virConnectGetCapabilities``.
 
-An offline CPU has no socket, core or siblings in the document. A cell without memory has no ``<memory>`` element. A
-driver without NUMA reports no cells, for example the test driver with an XML file, or libvirt in a container. The
-parser accepts such documents, because none of this is an error. Pure: no I/O.
+An offline CPU has no socket, core or siblings in the document. A cell without memory has no ``<memory>`` element.
+libvirt in a container, and libvirt's test driver with an XML file, report no cells. The parser accepts such documents,
+because none of this is an error. Pure: no I/O.
 """
 
 from __future__ import annotations
