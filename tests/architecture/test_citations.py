@@ -86,7 +86,10 @@ def test_no_text_cites_unpublished_documents(path: pathlib.Path):
 
 
 def test_the_citation_check_detects_missing_files(tmp_path: pathlib.Path):
-    """A docstring mentions agent/stages/heal.py, which does not exist. The check reports this path."""
+    """A docstring mentions the file agent/stages/heal.py, which does not exist.
+
+    The citation check reports this file.
+    """
     file = tmp_path / "code.py"
     file.write_text('"""As in agent/stages/heal.py and look.py (design 2.3)."""\n')
     cited = PATH.findall(_prose(file))

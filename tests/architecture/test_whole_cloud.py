@@ -17,8 +17,11 @@ def _reachable(start: str) -> set[str]:
     return known
 
 
-def test_the_daemon_cannot_read_all_hosts_from_placement():
-    """The daemon imports no code that reads all hosts, because Placement's answer may need too much memory."""
+def test_the_daemon_imports_no_code_that_reads_all_hosts():
+    """Only commands may read the providers of all hosts from Placement.
+
+    The daemon imports no code that does this. The reason is that Placement's answer may need too much memory.
+    """
     users = {name for name, path in MODULES.items() if "WHOLE_CLOUD" in path.read_text()} - {
         "agent.placement.http.bounds"
     }

@@ -465,7 +465,10 @@ def test_heal_keeps_an_allocation_recreated_in_its_last_check(host):
 
 
 def test_a_new_child_provider_after_the_plan_stops_heal(host):
-    """The host gets a new child provider in Placement after heal made its plan, so heal stops."""
+    """`stocktake heal` has planned to remove an allocation.
+
+    Then the host gets a new child provider in Placement. Heal stops and leaves the allocation as it is.
+    """
     consumer = host.allocate("gone", here=HELD)
     written_at(host, consumer, an_hour_ago())
     with host.cell(host.gone("gone")), in_process(host) as (task, plan):
@@ -627,7 +630,10 @@ def test_heal_changes_nothing_while_its_lock_is_taken(host):
 
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_undo_after_a_killed_heal_leaves_the_old_allocation(host, when):
-    """Heal is killed just before or after its write; after `stocktake undo`, the allocation is as before heal."""
+    """`stocktake heal` is killed just before or just after it removes an allocation from Placement.
+
+    The operator then runs `stocktake undo`. Afterwards Placement has the allocation that it had before heal.
+    """
     consumer = host.allocate("gone", here=HELD)
     before = host.allocations(consumer)
     with host.cell(host.gone("gone")):

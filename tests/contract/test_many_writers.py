@@ -62,8 +62,12 @@ def outcome(name: str, first: int, last: int) -> Outcome:
     )
 
 
-def test_the_test_helper_detects_wrong_inventories():
-    """The test helper detects each inventory in Placement that differs from what the writers wrote."""
+def test_the_test_helper_detects_a_wrong_inventory():
+    """A test lets several writers change inventories in Placement.
+
+    Afterwards a test helper compares Placement's inventories with what the writers wrote. The helper reports each wrong
+    or missing inventory.
+    """
     vcpu = {"total": 64, "reserved": 2, "allocation_ratio": 4.0}
     said = (outcome("CUSTOM_WRITER_0", 3, 4), outcome("CUSTOM_WRITER_1", 2, 2))
     good = {"VCPU": vcpu, "CUSTOM_WRITER_0": {"total": 4}, "CUSTOM_WRITER_1": {"total": 2}}

@@ -657,8 +657,12 @@ def test_s156_a_reshape_deletes_the_provider_of_a_lost_gpu(cards):
     assert cards.children == {gone: child}
 
 
-def test_heal_reports_an_empty_provider_it_cannot_delete(cards):
-    """Placement refuses to delete an empty child provider after a reshape; the agent reports that."""
+def test_heal_reports_a_provider_that_cannot_be_deleted(cards):
+    """After a reshape, heal tries to delete a child provider without inventory.
+
+    Placement refuses, because the child provider has a child provider of its own. Heal reports that the empty provider
+    remains.
+    """
     cards.scheduled()
     gone = "pci_0000_08_00_0"
     child = cards.rest.make_provider(f"{cards.agent.name}_{gone}", parent=cards.root)

@@ -99,8 +99,11 @@ def test_each_recording_contains_a_whole_provider_tree(folder: pathlib.Path):
 
 
 @each_recording
-def test_every_recorded_inventory_has_all_fields(folder: pathlib.Path):
-    """Each inventory that a real nova-compute published was recorded with all six fields, for example max_unit."""
+def test_every_recorded_inventory_has_all_six_fields(folder: pathlib.Path):
+    """The test data contain inventories that a real nova-compute published.
+
+    Each recorded inventory has all six fields, for example total and max_unit.
+    """
     for provider in _providers(folder):
         assert provider.keys() == PROVIDER_KEYS
         assert provider["inventories"]
@@ -118,8 +121,11 @@ def test_recorded_memory_is_equal_in_placement_and_nova(folder: pathlib.Path):
 
 
 @each_recording
-def test_recorded_cpu_features_equal_those_of_nova(folder: pathlib.Path):
-    """In each recording, libvirt and nova's cpu_info list the same CPU features."""
+def test_recorded_libvirt_and_nova_list_equal_cpu_features(folder: pathlib.Path):
+    """The test data are recordings of real nova-compute hosts.
+
+    In each recording, libvirt's CPU and nova's cpu_info list the same CPU features.
+    """
     expanded = ET.fromstring(_inputs(folder)["expanded_cpu.xml"].read_text(encoding="utf-8"))
     features = {found.get("name") for found in expanded.iter("feature") if found.get("policy") != "disable"}
     assert features == set(_json(folder / "compute_node.json")["cpu_info"]["features"])

@@ -56,7 +56,8 @@ def agent(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["--bogus"], ["extra"], ["--config-file"], ["--onc"]])
-def test_invalid_arguments_end_the_agent_with_127(agent, arguments):
+def test_the_agent_exits_127_for_invalid_arguments(agent, arguments):
+    """If an argument of stocktake-agent is invalid, the agent prints an error and exits with 127."""
     answer = agent.run(*arguments)
     assert answer.returncode == 127
     assert "stocktake-agent: " in answer.stderr

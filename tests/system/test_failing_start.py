@@ -125,7 +125,10 @@ def _fair(proxy: TcpProxy) -> None:
 def test_the_daemon_starts_without_one_of_its_sources(
     placement, host, broken: Callable[[AgentHost], AbstractContextManager[Broken]]
 ):
-    """The daemon starts without libvirt, Placement, nova's database or LVM, and later publishes everything."""
+    """One source is unreadable: libvirt, Placement, nova's database or LVM.
+
+    The daemon starts, and publishes all inventories later.
+    """
     with broken(host) as (source, published, mend), host.daemon() as daemon:
         report = daemon.first_audit()
         assert report["audit"]["outcome"] == "partial"

@@ -136,8 +136,11 @@ def test_a_new_provider_uuid_is_stored_before_its_first_use(placement, host, sta
 
 
 @pytest.mark.parametrize("dry", ["observer", "--no-publish"])
-def test_an_agent_that_only_reads_stores_no_compute_id(placement, host, dry):
-    """With --no-publish or [agent] role observer, the agent creates no compute_id file and sends only GETs."""
+def test_an_agent_that_only_reads_creates_no_compute_id_file(placement, host, dry):
+    """The agent runs with --no-publish or with [agent] role = observer.
+
+    The agent creates no compute_id file and sends only GET requests to Placement.
+    """
     arguments = ["--once"]
     if dry == "observer":
         host.configure({"agent": {"role": "observer"}})

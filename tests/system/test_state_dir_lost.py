@@ -130,7 +130,10 @@ def reserved(placement: Rest, host: AgentHost) -> int:
 
 
 def test_inventory_is_published_after_state_dir_turns_read_only(host, state, placement):
-    """After a reload the daemon still writes inventory to Placement, although state_dir is now read-only."""
+    """While the daemon runs, the file system of state_dir becomes read-only.
+
+    The operator changes an option and reloads the daemon. The daemon still writes the new inventory to Placement.
+    """
     with host.daemon() as daemon:
         daemon.first_audit()
         read_only(state)

@@ -409,7 +409,7 @@ def test_law_7_merging_in_any_order_gives_the_same_total(world, cuts):
 
 @given(states())
 def test_law_9_a_resize_counts_each_flavor_at_most_once(state):
-    """An instance in a resize counts on the host with its old flavor, its new flavor or both, each at most once."""
+    """During a resize, the agent counts the old flavor, the new flavor or both, and each flavor at most once."""
     recorded = frozenset(m.uuid for m in state.migrations if m.uuid)
     for known in (frozenset(), recorded):
         taken: dict[str, list] = {}

@@ -54,8 +54,12 @@ def changed(change: Change, severity: Severity) -> FindingChange:
     return FindingChange(change=change, seen=SeenFinding(finding=finding, confirmed=True, first_seen_at=NOW))
 
 
-def test_notifications_arrive_with_their_priority(broker, host):
-    """Over RabbitMQ, a new finding of severity error has priority error. A finding that has gone has priority info."""
+def test_notifications_about_findings_have_a_priority(broker, host):
+    """The agent sends notifications about findings over RabbitMQ.
+
+    A notification about a new finding of severity error has priority error. A notification that a finding is gone has
+    priority info.
+    """
     with notified(broker.url, TOPIC) as listening, agent(broker.url, host, topics=(TOPIC,)) as told:
         told.audited(REPORT, (changed(Change.APPEARED, Severity.ERROR), changed(Change.GONE, Severity.ERROR)))
         found = [listening.found.get(timeout=60) for _ in range(3)]
@@ -271,5 +275,9 @@ def test_an_agent_connects_to_a_broker_that_starts_later(broker, host):
 
 @pytest.mark.parametrize("url", ["rabbit", "nonsense://somewhere/", "rabbit://h:port/"])
 def test_an_invalid_transport_url_raises_a_config_error(url):
+    """The transport_url of the message bus is invalid, for example because the port is no number.
+
+    The agent raises a ConfigError that names transport_url.
+    """
     with pytest.raises(ConfigError, match="transport_url"):
         checked_bus(BusOptions(url=url))

@@ -277,6 +277,7 @@ def test_watch_once_prints_every_host_as_json(broker, folder):
 
 
 def test_watch_once_prints_a_csv_row_for_each_host(broker, folder):
+    """Three hosts send messages. `stocktake watch --once -f csv` prints a header and one row for each host."""
     with synthetic_fleet(broker.url, ONCE):
         done = once(configured(folder, broker.url), "-f", "csv")
     head, *rows = csv.reader(io.StringIO(done.stdout))

@@ -56,7 +56,10 @@ def checked(host: AgentHost) -> tuple[int, dict[str, tuple[bool, str]]]:
 
 
 def test_config_check_live_exits_0_if_every_service_answers(host):
-    """`stocktake config check --live` contacts Placement, nova's database and libvirt, and all of them answer."""
+    """`stocktake config check --live` contacts Placement, nova's database and libvirt.
+
+    If all three answer, the command exits with 0 and shows each answer.
+    """
     code, rows = checked(host)
     assert (code, {what for what, (ok, _) in rows.items() if not ok}) == (0, set()), rows
     assert rows["this host's provider"][1].endswith(f"/compute_id) is named {host.name}")

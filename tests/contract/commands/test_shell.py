@@ -396,7 +396,11 @@ def test_config_show_prints_the_whole_value_of_one_option(config):
     ],
 )
 def test_config_show_lists_only_the_requested_options(config, arguments, options):
-    """`stocktake config show` accepts an option's name, --group, and --changed (options that a file sets)."""
+    """`stocktake config show role` lists only the option role.
+
+    With --group, the command lists only the options of one group. With --changed, the command lists only options that a
+    configuration file sets.
+    """
     ended = stocktake("--config-file", config(), "config", "show", *arguments, "-f", "json")
     assert (ended.code, {(row["group"], row["option"]) for row in ended.document}) == (0, options)
 

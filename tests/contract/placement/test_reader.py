@@ -252,8 +252,11 @@ def test_consumers_that_looked_wrong_are_read_first(rest, reader, root):
     assert reader.view(looking_at(root, consumer_reads=2)).requests == 1
 
 
-def test_only_a_changed_consumer_is_read_again(rest, reader, root):
-    """Of two consumers on the host, one gets a new amount in Placement. The agent does not read the other again."""
+def test_the_agent_rereads_only_a_consumer_that_changed(rest, reader, root):
+    """Two consumers have allocations on the host, and one allocation changes in Placement.
+
+    In the next read, the agent requests the allocations of the changed consumer only.
+    """
     changed, same = (rest.allocate({root: {"VCPU": 1}}) for _ in range(2))
     reader.view(looking_at(root))
     rest.allocate({root: {"VCPU": 2}}, consumer=changed)
@@ -264,8 +267,8 @@ def test_only_a_changed_consumer_is_read_again(rest, reader, root):
     assert amounts == {changed: 2, same: 1}
 
 
-def test_the_reader_searches_a_missing_provider_by_name(rest, reader):
-    """If no provider in Placement has the host's uuid, the agent looks for a provider with the host's name."""
+def test_the_agent_searches_a_missing_provider_by_name(rest, reader):
+    """Placement has no provider with the host's uuid. The agent then searches for a provider with the host's name."""
     uuid = new_uuid()
     other = rest.make_provider(name=f"host-{uuid}")
     with rest.watched() as seen:
@@ -410,7 +413,7 @@ def test_all_requests_of_one_read_have_the_same_request_id(rest, reader, root):
 
 
 def test_allocations_named_by_a_finding_are_read_again(rest, reader, root):
-    """If the host's provider changes in Placement, the agent reads allocations that have a finding again."""
+    """A finding names a consumer. If the host's provider changes, the agent reads this consumer's allocations again."""
     told = tuple(sorted(rest.allocate({root: {"VCPU": 1}}) for _ in range(5)))
     asked = looking_at(root, fresh_allocations=True, consumer_reads=3, reported=told)
     for _ in range(3):

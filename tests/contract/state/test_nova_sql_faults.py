@@ -197,7 +197,10 @@ def test_a_locked_table_makes_reads_fail_until_the_unlock(server, source):
 
 
 def test_max_statement_time_does_not_exceed_the_deadline(source):
-    """The agent's read has a deadline of 30 s and sets MariaDB's max_statement_time to at most 30 s."""
+    """A read of nova's database in MariaDB must end within 30 s.
+
+    The agent sets MariaDB's max_statement_time for this read to at most 30 s.
+    """
     read(source)
     with source._database.snapshot(Deadline.after(30)) as connection:
         limit_s = connection.exec_driver_sql("SELECT @@SESSION.max_statement_time").scalar()

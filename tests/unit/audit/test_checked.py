@@ -171,8 +171,8 @@ def test_write_refused_is_unknown_if_no_write_was_possible(role, publish, attemp
     assert found.missing(finding_of("write-refused")) == expected
 
 
-def test_a_usage_finding_is_unknown_if_usages_were_not_read():
-    """A finding `usage-unlisted` is unknown if the agent did not read the usages from Placement."""
+def test_a_usage_finding_is_not_checked_without_usages():
+    """Without the usages from Placement, the agent cannot check whether `usage-unlisted` still exists."""
     unlisted = finding_of("usage-unlisted", rests_on_recorded=False)
     view = dataclasses.replace(facts.view(), usages_are_read=False)
     assert checks(facts.snapshot(placement=view)).missing(unlisted) == (PLACEMENT,)

@@ -130,8 +130,11 @@ def test_the_first_digest_of_nova_rows_is_not_a_change():
     ],
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
-def test_an_audit_for_an_event_reads_all_nova_rows(request_changes, memory_changes):
-    """After a libvirt event, for example, the agent reads nova's rows themselves, not only their digest."""
+def test_an_audit_for_a_libvirt_event_reads_all_nova_rows(request_changes, memory_changes):
+    """A periodic audit may read only a digest of nova's rows.
+
+    An audit for a libvirt event reads the rows themselves. The first audit also reads the rows themselves.
+    """
     request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
     memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)
     assert why_no_light_read(request, memory)
@@ -195,8 +198,11 @@ def test_finding_codes_listed_as_unrelated_to_nova_exist():
     assert {rule.code for rule in BUILTIN} >= NOT_ABOUT_THE_CLOUD
 
 
-def test_a_digest_read_keeps_the_rows_of_the_last_full_read():
-    """An audit that reads only a digest of nova's rows keeps the rows that an earlier audit read."""
+def test_the_agent_keeps_the_old_nova_rows_after_a_digest_read():
+    """An audit reads only a digest of nova's rows, not the rows themselves.
+
+    The agent keeps the rows that an earlier audit read.
+    """
     last = full(saw_change=True)
     beside = Beside(node_uuid=ROOT, host=None, view=None, rests="something")
     after = kept(last, StateRead(why_full="", sign=CHANGED_SIGN), last.state, beside)

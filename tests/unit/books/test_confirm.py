@@ -132,8 +132,11 @@ def test_first_seen_at_stays_until_a_finding_ends():
     assert [seen.first_seen_at for seen in told.findings] == [FIRST]
 
 
-def test_the_audit_count_of_a_finding_stops_at_confirm_audits():
-    """With confirm_audits = 2, a finding that five audits saw has the count 2."""
+def test_the_agent_counts_audits_only_up_to_confirm_audits():
+    """The agent counts how many audits saw a finding.
+
+    The agent stops at confirm_audits: with confirm_audits = 2, the count is 2 after five audits.
+    """
     told = after(*[([PLAIN], True)] * 5)
     assert [sighting.times for sighting in told.history.sightings] == [2]
 

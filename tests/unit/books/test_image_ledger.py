@@ -40,8 +40,11 @@ def by_path(rows):
     return {row.source.partition(" ")[2]: (row.owner_kind, row.owner, row.size_bytes) for row in rows}
 
 
-def test_the_storage_ledger_accounts_for_every_byte():
-    """The agent lists an owner for every byte of nova's instances folder; the sum is the file system's size."""
+def test_the_storage_report_names_an_owner_for_every_byte():
+    """The agent's report divides the file system of nova's instances folder into rows.
+
+    Each row has an owner. The sizes of the rows add up to the size of the file system.
+    """
     found = store(
         (ROOT, 4096),
         (f"{ROOT}/_base", 4096),

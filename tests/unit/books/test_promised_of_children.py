@@ -62,8 +62,11 @@ def test_vgpus_of_several_request_groups_are_added_up(held, recorded, verdict):
     assert (found.promised, found.recorded, found.verdict) == (2, recorded, verdict)
 
 
-def test_a_custom_class_of_a_vgpu_type_is_compared():
-    """The flavor requests the custom class of a VGPU type; the agent compares it with Placement's allocation."""
+def test_the_agent_compares_the_custom_class_of_a_vgpu_type():
+    """The configuration gives a vGPU type the resource class CUSTOM_BIG.
+
+    A flavor requests 1 CUSTOM_BIG. The agent compares this amount with the instance's allocation in Placement.
+    """
     found = rows(asking(resources__CUSTOM_BIG="1"), on(IN_07, "i1", "CUSTOM_BIG", 1))
     assert {name: (row.promised, row.verdict) for name, row in found.items()} == {"CUSTOM_BIG": (1, Verdict.AGREED)}
 

@@ -135,8 +135,8 @@ def test_the_number_of_guests_is_null_if_libvirt_is_unreadable():
 
 
 @pytest.mark.parametrize("outcome", [Outcome.UNREADABLE, Outcome.CRASHED])
-def test_host_state_has_no_resources_after_a_failed_audit(outcome):
-    """After a failed audit the fields `resources`, `guests`, `findings` and `traits_digest` are null."""
+def test_the_host_state_message_has_nulls_after_a_failed_audit(outcome):
+    """The agent's message with the host's state has null for resources, guests and findings if the audit failed."""
     silent = replace(REPORT, outcome=outcome, inventory=(), ledger=(), findings=(), traits=())
     document = host_state(silent, SENDING)
     assert {document[name] for name in ("resources", "guests", "findings", "traits_digest")} == {None}
@@ -176,8 +176,11 @@ def test_free_amounts_of_a_numa_cell_are_null_if_unknown():
     assert (cell["vcpus_used"], cell["pcpus_free"], cell["memory_mib_free"], cell["pages"][0]["free"]) == (None,) * 4
 
 
-def test_a_new_audit_time_does_not_change_the_host_state():
-    """A later audit with the same result gives the same host state."""
+def test_an_audit_with_equal_results_keeps_the_host_state():
+    """The agent summarizes the last audit in a message, the host state.
+
+    A later audit with the same results does not change the content of the host state.
+    """
     later = replace(REPORT, audit_id="other", started_at="2026-11-21T10:01:00.000Z", duration_ms=99.0, reasons=("x",))
     assert state_of(later) == state_of(REPORT)
     assert state_of(replace(REPORT, ledger=(*REPORT.ledger, row("z", "instance", held=1)))) != state_of(REPORT)

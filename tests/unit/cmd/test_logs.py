@@ -134,6 +134,10 @@ def test_a_crash_is_logged_with_error_and_traceback(tmp_path):
 
 @pytest.mark.parametrize("use_json", ["true", "false"])
 def test_passwords_in_an_exception_text_are_not_logged(tmp_path, use_json):
+    """The text of an exception contains a database URL with a password.
+
+    The agent logs the exception with *** instead of the user and the password.
+    """
     setup_logging(configured(tmp_path, f"use_json = {use_json}\n"))
     error = RuntimeError("cannot connect to mysql+pymysql://nova:hunter2@cell-db/nova")
     log_bug(events.AUDIT_CRASHED, error, where="audit")
@@ -239,7 +243,10 @@ def test_control_characters_in_an_exception_are_escaped(tmp_path, root_logger):
 
 
 def test_the_log_file_and_stderr_get_the_same_line(tmp_path, root_logger):
-    """With `use_stderr = true`, the log file and stderr get the same line, with each field only once."""
+    """With `use_stderr = true`, the log file and stderr get the same line.
+
+    Each field of the line, such as audit=, appears once.
+    """
     setup_logging(configured(tmp_path, "use_stderr = true\n"))
     second = io.StringIO()
     (stream,) = (h for h in root_logger.handlers if type(h) is stdlib.StreamHandler)

@@ -85,8 +85,11 @@ def test_the_sigusr2_report_masks_passwords(tmp_path):
     assert "http://***@placement/" in report
 
 
-def test_a_sigusr2_report_is_mentioned_in_the_log(tmp_path, capfd, caplog):
-    """After SIGUSR2 the agent prints its report on stderr and logs one line about it."""
+def test_the_log_mentions_a_sigusr2_report(tmp_path, capfd, caplog):
+    """After the signal SIGUSR2, the agent prints a report about itself on stderr.
+
+    The agent also logs one line about this report.
+    """
     with caplog.at_level("INFO"):
         write_state_report(CONDITION, loaded(tmp_path), "1")
     assert "Live findings" in capfd.readouterr().err

@@ -135,7 +135,10 @@ def test_random_object_fields_cause_no_crash(name, objects):
 
 
 def test_a_too_deeply_nested_flavor_is_rejected():
-    """The agent rejects an Instance if its flavor is nested too deeply for JSON."""
+    """nova-conductor sends an Instance whose flavor is nested too deeply to be written as JSON.
+
+    The agent rejects the Instance with the error SourceInconsistent.
+    """
     deep: list = []
     for _ in range(100_000):
         deep = [deep]

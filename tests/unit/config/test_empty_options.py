@@ -49,7 +49,10 @@ def test_an_empty_option_causes_a_notice(tmp_path, file, moment):
 
 
 def test_the_notice_about_an_empty_option_shows_the_file(tmp_path):
-    """The notice about an empty option shows the file and the option, and says that the default applies."""
+    """An option in stocktake.conf or nova.conf has an empty value.
+
+    The agent's notice shows the file and the option, and says that the default applies.
+    """
     for file, name in ((OURS, "stocktake.conf"), (NOVAS, "nova.conf")):
         cell = cell_of(tmp_path, ("DEFAULT", "reserved_host_memory_mb"), file)
         assert cell.said == (

@@ -120,8 +120,11 @@ def test_retry_pauses_double_up_to_a_maximum():
 
 
 @given(st.booleans(), st.booleans(), st.floats(0, 600), st.sampled_from([None, 1.0, 250.0]))
-def test_a_retry_waits_for_the_pause_that_placement_asks_for(failed, audit_again, hold_s, due_in):
-    """If Placement answers with Retry-After, the agent schedules no retry before that time has passed."""
+def test_the_agent_does_not_retry_before_retry_after_has_passed(failed, audit_again, hold_s, due_in):
+    """Placement answers a request with a Retry-After header.
+
+    The agent schedules no retry of the audit before that time has passed.
+    """
     before = FollowUp(failures=3, at=None if due_in is None else 100.0 + due_in, reason=RETRY)
     after = follow_up(before, 100.0, failed=failed, audit_again=audit_again, not_before=100.0 + hold_s)
     assert (after.at is None) is (not failed and not audit_again)

@@ -9,7 +9,7 @@ from agent.demo.interruptions import ENDINGS, Interrupted, Interruptions
 
 @pytest.mark.parametrize("number", ENDINGS)
 def test_a_signal_ends_an_interruptible_part_of_the_demo(number):
-    """A signal such as Ctrl-C ends an interruptible part of the demo at once."""
+    """Some parts of `stocktake demo` may be interrupted. A signal such as Ctrl-C ends an interruptible part at once."""
     with Interruptions() as interruptions, pytest.raises(Interrupted) as raised, interruptions.allowed():
         signal.raise_signal(number)
     assert raised.value.number == number

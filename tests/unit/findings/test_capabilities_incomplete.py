@@ -67,7 +67,7 @@ def test_the_finding_shows_what_a_missing_capability_affects(name):
 
 
 def test_the_order_of_missing_capabilities_does_not_matter():
-    """The finding is the same in whatever order libvirt's missing capabilities were noticed."""
+    """libvirt's answer lacks two capabilities. The finding is the same for each order of the two."""
     first, second = told(VERSION, FEATURES), told(FEATURES, VERSION)
     assert first == second
 

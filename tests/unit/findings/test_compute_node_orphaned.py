@@ -41,7 +41,10 @@ WORLD = snapshot(nova=state(nodes=(node(), OLD)))
 
 @pytest.mark.parametrize("world", [WORLD, without(WORLD, PLACEMENT)], ids=["all read", "without placement"])
 def test_the_finding_shows_the_orphaned_compute_node_row(world):
-    """If nova's database has a compute node of this host that libvirt does not report, the finding shows its row."""
+    """Nova's database has a compute node of this host that libvirt does not report.
+
+    The finding compute-node-orphaned shows the compute node's row, for example ID and vCPUs.
+    """
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)
     assert found.expected == "host cmp1 has only one compute node: cmp1.example.org"

@@ -147,7 +147,10 @@ def test_a_stopped_instance_without_pci_allocation_is_reported():
 
 
 def test_the_advice_omits_nova_compute_if_nova_is_not_read():
-    """If the agent reads no data of nova, the advice of the finding omits the service nova-compute."""
+    """A guest uses a PCI device that has no allocation.
+
+    The agent reads no data of nova. The agent's advice to the operator does not mention nova-compute.
+    """
     nobody = NovaState(kind=StateKind.NONE, host="cmp1")
     (found,) = findings(taking(GPU, nova=nobody), CODE, ALL)
     assert "nova-compute" not in found.remedy

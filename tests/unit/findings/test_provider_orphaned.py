@@ -29,7 +29,10 @@ def world_of(*trees, nodes=ROWS, **changes):
 
 @pytest.mark.parametrize("kind", [StateKind.SQL, StateKind.CONDUCTOR])
 def test_s158_an_orphaned_provider_is_reported(kind):
-    """The finding shows a former node's provider that remains in Placement, and its allocations."""
+    """A compute node does not belong to this host any more.
+
+    The compute node's provider is still in Placement. The agent reports this provider and the provider's allocations.
+    """
     (found,) = findings(world_of(tree(OLD, HELD), kind=kind), CODE)
     assert (found.provider_uuid, found.subject, found.severity) == (OLD.uuid, "old-name", Severity.WARNING)
     assert found.expected == (

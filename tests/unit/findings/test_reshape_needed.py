@@ -73,6 +73,9 @@ def test_an_unneeded_reshape_of_vgpus_is_not_reported(world, chosen):
 
 
 def test_vgpus_that_need_a_reshape_are_not_over_capacity():
-    """If VGPU must move from the root provider by a reshape, the agent does not report VGPU as over capacity."""
+    """Instances have VGPU allocations on the root provider.
+
+    A reshape must move VGPU to child providers. The agent does not report VGPU as over capacity.
+    """
     decision = decided(snapshot(libvirt=CARDS, placement=VGPU), ONE_TYPE)
     assert [f.resource_class for f in decision.findings if f.code == "over-capacity"] == []

@@ -21,7 +21,10 @@ A, B, C = FLEET.rows
 
 
 def test_the_fleet_json_has_fixed_keys_and_every_host():
-    """The JSON of `stocktake watch` contains its documented top-level keys and an entry for every host."""
+    """`stocktake watch` can show all hosts as one JSON document.
+
+    The document has a fixed set of top-level keys and one entry for each host.
+    """
     document = fleet_document(FLEET)
     assert document.keys() == {
         "schema_version", "at", "cells", "counts", "expected", "problems", "leaked", "missing", "uncovered",

@@ -103,7 +103,10 @@ def test_a_message_with_an_invalid_value_is_rejected(changes):
     [({"host": "a\nb"}, "a\\u000ab"), ({"host": 1}, "an unknown sender"), (3, "an unknown sender")],
 )
 def test_a_message_without_a_host_has_an_unknown_sender(document, sender):
-    """If a rejected message contains no host name, `stocktake watch` shows "an unknown sender"."""
+    """`stocktake watch` rejects a message and names the sender in the error.
+
+    If the message contains no host name, the sender is "an unknown sender".
+    """
     assert sender_of(document) == sender
 
 

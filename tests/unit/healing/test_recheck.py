@@ -102,7 +102,10 @@ def test_heal_waits_after_a_heartbeat_with_a_future_time():
 
 @pytest.mark.parametrize("late_s", [35, 59, 3600])
 def test_heal_changes_nothing_if_the_replica_lags_too_long(late_s):
-    """If nova's database replica lags 35 seconds or more, heal stops waiting and changes nothing."""
+    """Heal waits a limited time for a late replica of nova's database.
+
+    If the replica is 35 s late, heal changes nothing.
+    """
     asked = task(late_s=late_s)
     refused = proven(asked, state())
     assert isinstance(refused, WriteAttempt)

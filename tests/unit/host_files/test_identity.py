@@ -87,7 +87,10 @@ def test_a_folder_named_compute_id_is_a_configuration_error(files):
 
 
 def test_a_new_host_uuid_is_saved_in_the_compute_id_file(files):
-    """The agent creates a random uuid for the host, writes it to compute_id with mode 0644, and can read it again."""
+    """The agent creates a random uuid for the host.
+
+    The agent saves the uuid in the file compute_id with mode 0644. A later read of the file returns the same uuid.
+    """
     created = files.create()
     path = every_path(files)[3]
 

@@ -71,7 +71,10 @@ def test_a_report_that_is_not_utf8_is_rejected(tmp_path):
 
 
 def test_a_saved_report_contains_the_agents_version(tmp_path):
-    """The file report.json contains in agent_version the version of the agent that wrote the file."""
+    """The agent saves a report in the file report.json.
+
+    The field agent_version of this file contains the agent's version.
+    """
     write_report(str(tmp_path), REPORT, "1.4.0")
     written = read_report(str(tmp_path))
     assert written.pop("agent_version") == "1.4.0"

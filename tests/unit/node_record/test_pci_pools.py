@@ -87,7 +87,10 @@ def test_remote_managed_is_false_by_default_for_network_devices(kind):
 
 
 def test_different_pci_devices_have_separate_pools():
-    """PCI devices that differ in NUMA node, type or parent interface are in separate pools."""
+    """Four virtual functions of a network card differ in NUMA node, type or parent interface.
+
+    The agent puts each virtual function into a pool of its own.
+    """
     first, *rest = FUNCTIONS[1:]
     mixed = (
         first,

@@ -68,8 +68,12 @@ def test_s1_the_node_record_of_an_empty_host_has_zero_usage():
     assert (made.running_vms, made.current_workload) == (0, 0)
 
 
-def test_the_compute_node_record_contains_the_used_amounts():
-    """A new compute node record contains the used VCPUs, memory and disk of all instances on the host."""
+def test_a_new_compute_node_record_contains_the_used_amounts():
+    """The host has two instances.
+
+    The agent creates the host's compute node record in nova's database. The record contains the VCPUs, memory and disk
+    that the two instances use together.
+    """
     made = created(None, instance("a", flavor=FLAVOR_A), instance("b", flavor=FLAVOR_B, task_state="resize_prep"))
     assert (made.vcpus_used, made.memory_mib_used, made.local_gib_used) == (3, 384, 6)
     assert (made.running_vms, made.current_workload) == (2, 1)

@@ -125,7 +125,10 @@ def test_disk_available_least_omits_an_unreadable_guest():
 
 
 def test_cpu_and_hypervisor_data_come_from_libvirt():
-    """The compute node record gets the CPU model and the hypervisor's type and version from libvirt."""
+    """The compute node record contains the host's CPU and the hypervisor's type and version.
+
+    The agent takes these values from libvirt.
+    """
     found = seen(snapshot(libvirt=host(capabilities=CAPABLE), files=filesystem(99.7)))
     assert (found.cpu, found.hypervisor_type, found.hypervisor_version) == (CAPABLE.host_cpu, "QEMU", 7002000)
     assert found.hypervisor_hostname == NODE

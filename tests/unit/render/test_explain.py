@@ -442,7 +442,10 @@ def test_explain_does_not_count_the_vgpus_that_guests_use():
 
 
 def test_explain_shows_the_vgpus_that_a_flavor_requests():
-    """`stocktake explain VGPU` shows the number of VGPUs that an instance's flavor requests."""
+    """The flavor of an instance requests 2 VGPUs, and Placement has an allocation of 2 VGPUs.
+
+    `stocktake explain VGPU` shows the requested amount and the allocated amount.
+    """
     asked = dataclasses.replace(ON_CARD, promised=2, verdict=Verdict.AGREED)
     books = document(explain_class(dataclasses.replace(WITH_CARD, ledger=(asked,)), "VGPU"))["books"]
     assert {name: (book["amount"], book["not_counted"]) for name, book in books.items()} == {

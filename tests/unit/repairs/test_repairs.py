@@ -117,8 +117,11 @@ def test_two_findings_about_an_instance_lead_to_one_repair():
 
 
 @pytest.mark.parametrize("below", [True, False], ids=["on its child", "on its root"])
-def test_heal_changes_nothing_on_another_compute_node(below):
-    """If another compute node is in this host's provider tree, heal leaves the other node's allocations unchanged."""
+def test_heal_keeps_allocations_on_another_compute_node(below):
+    """Another compute node's provider is by mistake a child of this host's provider.
+
+    Heal changes no allocation on it.
+    """
     held = record("away", there={"VCPU": 1})
     node = facts.root(uuid=facts.uuid("node") if below else OTHER, name="cmp2", parent_uuid=facts.ROOT_UUID)
     child = Provider(uuid=OTHER, name="cmp2_x", parent_uuid=node.uuid, generation=1)
@@ -206,7 +209,11 @@ def test_s161_heal_creates_no_allocation_for_a_vgpu_flavor(spec):
     ],
 )
 def test_s161_heal_skips_a_changing_or_projectless_instance(changes, words):
-    """Heal creates no allocation for an instance that has no project or that nova is changing."""
+    """An instance has no allocation.
+
+    Heal creates no allocation while nova is changing the instance. Heal also creates no allocation if nova's database
+    has no project for the instance.
+    """
     assert words in declined(missing(**changes), "allocation-missing", record("i1"))
 
 

@@ -155,8 +155,12 @@ def test_a_reshape_needs_a_guest_for_each_consumer():
     assert f"this host has no guest {uuid('gone')}" in declined(gpu_scene(records=records))
 
 
-def test_a_reshape_needs_known_vgpus_of_the_right_type():
-    """If a guest's vGPU has a wrong type or is unknown to libvirt, heal declines the reshape."""
+def test_heal_declines_a_reshape_if_a_vgpu_is_unknown():
+    """Heal would move VGPU allocations from the host's root provider to the GPUs' child providers.
+
+    Heal moves nothing if libvirt does not list the vGPU of a guest. Heal also moves nothing if the vGPU has a wrong
+    type.
+    """
     host = gpu_host(USED)
     other = tuple(dataclasses.replace(m, type_id="nvidia-12") for m in host.devices.mdevs)
     odd = dataclasses.replace(host, devices=dataclasses.replace(host.devices, mdevs=other))
@@ -179,8 +183,11 @@ def test_a_reshape_leaves_out_cards_of_another_class():
     assert set(offered(action)) == {NODE, f"{NODE}_{GPU_06}"}
 
 
-def test_a_reshape_is_declined_if_a_card_offers_too_few_vgpus():
-    """If a card's provider offers too few VGPU, heal declines the reshape."""
+def test_heal_declines_a_reshape_if_a_gpu_has_too_few_vgpus():
+    """Heal would move VGPU allocations from the host's root provider to the GPUs' child providers.
+
+    One child provider offers 10 VGPU, but would get allocations of 11 VGPU. Heal moves nothing.
+    """
     crowd = child(GPU_06, inventory("VGPU", 99))
     root = facts.root(inventory("VCPU", 64), inventory("VGPU", 24))
     records = (record_of("i1", 2), record_of("i2", 1))

@@ -266,8 +266,11 @@ def test_a_vdo_pool_counts_for_the_instance_that_uses_it() -> None:
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_a_thin_pool_unknown_to_nova_is_counted_as_a_whole() -> None:
-    """If nova knows no volume in a thin pool, the agent counts the pool as a whole, and not each volume."""
+def test_a_volume_in_a_thin_pool_unknown_to_nova_has_0_bytes() -> None:
+    """An LVM thin pool contains only a volume that nova does not know.
+
+    The agent counts 0 bytes for the volume, because the bytes count for the pool.
+    """
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 
 

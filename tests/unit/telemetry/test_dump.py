@@ -22,7 +22,10 @@ def test_a_sigusr2_report_before_the_first_audit_shows_none():
 
 
 def test_the_sigusr2_report_lists_findings_with_their_age():
-    """On the signal SIGUSR2 the daemon reports each finding with its severity, finding code, state, age and ID."""
+    """The daemon writes a report when it gets the signal SIGUSR2.
+
+    The report lists each finding with its severity, code, state, age and ID.
+    """
     finding = seen(leak(), FindingState.UNKNOWN, "placement")
     found = told(Condition(waiting=(), report=report_of(finding)))
     assert found["Live findings"] == f"error allocation-stale-move unknown, 240 s old, id {finding.finding.id}"

@@ -200,7 +200,10 @@ def test_cpu_traits_stay_as_they_are_without_libvirt():
 
 @given(st.lists(st.sampled_from([*TABLE, "sev", "pni", "x2apic"])), st.lists(st.sampled_from(["aes", "-aes", "+avx"])))
 def test_the_order_of_cpu_flags_does_not_change_the_traits(features, flags):
-    """The agent sets and removes the same CPU traits if the same CPU flags come in another order."""
+    """The agent reads the same CPU flags in two different orders.
+
+    In each order, the agent sets and removes the same CPU traits.
+    """
     told = wish(capable(features=set(features)), GuestCpu(extra_flags=tuple(flags)))
     again = wish(capable(features=set(reversed(features))), GuestCpu(extra_flags=tuple(reversed(flags))))
     assert told == again

@@ -115,8 +115,8 @@ def test_the_advice_shows_that_max_unit_is_the_limit():
 
 
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
-def test_freeing_capacity_is_not_advised_for_a_wrong_amount(amount, constraint):
-    """`stocktake why` does not advise to free capacity for an amount that min_unit or step_size forbids."""
+def test_freeing_capacity_is_not_advised_for_a_forbidden_amount(amount, constraint):
+    """If min_unit or step_size forbids the requested amount, `stocktake why` does not advise to free capacity."""
     full = of("host", stock("VCPU", 8, min_unit=2 if amount == 1 else 1, step_size=2 if amount == 5 else 1, max_unit=8),
               used=(("VCPU", 8),))  # fmt: skip
     [unit, room] = asked([full], group(VCPU=amount)).obstacles

@@ -119,7 +119,10 @@ def problem_of(rooms: list[int], amounts: list[int], *rules: Rule) -> Problem:
 
 
 def test_the_search_skips_equivalent_combinations():
-    """The search of `stocktake why` ends for 17 groups on 16 equal providers, without trying all combinations."""
+    """17 equal request groups do not fit on 16 equal providers.
+
+    `stocktake why` finds this without trying all combinations.
+    """
     # An exhaustive search would try 16 ** 17 choices.
     assert search(problem_of([3] * 16, [2] * 17, Rule.SUMS)) is SearchResult.REFUSED
     assert search(problem_of([3] * 16, [2] * 17, Rule.ISOLATE)) is SearchResult.REFUSED

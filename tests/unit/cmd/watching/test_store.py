@@ -35,8 +35,11 @@ def test_a_repeated_outcome_keeps_its_start_time():
     assert (seen.outcome_since, seen.received_at) == (1.0, 3.0)
 
 
-def test_an_unreadable_message_is_reported_once_per_sender():
-    """`stocktake watch` complains once about each host that sends unreadable messages, and drops the messages."""
+def test_watch_reports_a_sender_of_unreadable_messages_once():
+    """A host sends several messages that `stocktake watch` cannot read.
+
+    The command reports this host only once and ignores the messages.
+    """
     complaints = []
     store = HostStore(complain=complaints.append)
     for document in ({"host": "a", "schema_version": 9}, {"host": "a"}, 7, None, clean("a", interval_s="x")):

@@ -109,6 +109,9 @@ def test_two_device_specs_with_the_same_filter_are_found():
 
 @given(st.dictionaries(st.text(max_size=12).filter(lambda name: name not in NOVA | {"devname": 1}), st.text()))
 def test_no_device_spec_notice_is_empty(tags):
-    """A notice about an unknown tag of [pci] device_spec is never blank, and never begins with a colon."""
+    """An entry of [pci] device_spec has keys that nova does not know.
+
+    No notice about this entry is blank or begins with a colon.
+    """
     for odd in oddities(one(**tags)):
         assert odd.split(": ")[0].strip()

@@ -26,8 +26,11 @@ def test_s120_devname_is_rejected_with_report_in_placement():
     assert placement_problems(PciSettings(specs=(one(devname="eth0"),))) == ()
 
 
-def test_one_time_use_is_rejected_without_pci_reporting():
-    """A device_spec entry with one_time_use = true is accepted only if [pci] report_in_placement is true."""
+def test_one_time_use_is_rejected_without_report_in_placement():
+    """A device_spec entry has one_time_use = true.
+
+    The agent accepts the entry only if [pci] report_in_placement is true.
+    """
     used_once = one(vendor_id="10de", one_time_use=True)
     (problem,) = placement_problems(PciSettings(specs=(used_once, one(one_time_use=False))))
     assert problem == f"{used_once.text}: one_time_use needs [pci] report_in_placement = true"

@@ -72,8 +72,11 @@ def test_reserved_huge_pages_accept_blanks_and_any_order():
         ("2048", "'2048' is not KEY:VALUE"),
     ],
 )
-def test_s87_an_invalid_reserved_huge_pages_is_rejected(tmp_path, text, said):
-    """The error quotes the invalid entry of reserved_huge_pages and says what is wrong with it."""
+def test_s87_an_invalid_reserved_huge_pages_entry_is_rejected(tmp_path, text, said):
+    """An entry of reserved_huge_pages is invalid, for example because the count is missing.
+
+    The agent reports an error that quotes the entry and says what is wrong.
+    """
     loaded = load_ours(tmp_path, f"{ALONE}[DEFAULT]\n{PAGES}node:0,size:4,count:1\n{PAGES}{text}\n")
     with pytest.raises(ConfigError) as caught:
         reserved_huge_pages(loaded)

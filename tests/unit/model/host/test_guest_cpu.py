@@ -30,7 +30,10 @@ CASES = [
 @pytest.mark.parametrize(("mode", "models", "arch", "expected"), CASES)
 @pytest.mark.parametrize("virt_type", ["kvm", "qemu"])
 def test_cpu_mode_and_architecture_decide_the_cpu_models(mode, models, arch, expected, virt_type):
-    """The agent derives the guests' CPU models from cpu_mode, cpu_models and the host's architecture."""
+    """The agent derives the guests' CPU models from cpu_mode, cpu_models and the host's architecture.
+
+    For example, cpu_mode none on an aarch64 host leads to the model max.
+    """
     assert models_of(GuestCpu(mode=mode, models=models), arch, virt_type) == expected
 
 

@@ -67,7 +67,10 @@ def series(state, name, **labels):
 
 
 def test_unchecked_findings_stay_in_the_metrics():
-    """If an audit could not check a finding, the metrics findings and findings_unknown both count the finding."""
+    """An audit cannot check a known finding, because LVM could not be read.
+
+    The metric findings still counts the finding. The metric findings_unknown counts the finding too.
+    """
     unknown = replace(FINDING, state=FindingState.UNKNOWN, unknown_because=("lvm",))
     lost = replace(WHOLE, findings=(unknown,), sources=sources("lvm"), outcome=Outcome.PARTIAL)
     labels = {"code": "volume-foreign", "severity": "warning", "confirmed": "true"}

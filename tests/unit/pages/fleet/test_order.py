@@ -54,7 +54,10 @@ def test_every_host_is_in_the_fleet_table_or_the_search():
 
 
 def test_the_fleet_page_says_how_many_hosts_its_search_omits(monkeypatch):
-    """In a large fleet, the search on the fleet page omits some hosts, and the page says how many."""
+    """In a large fleet, the fleet page's search field finds only some hosts.
+
+    The page says how many hosts it leaves out.
+    """
     monkeypatch.setattr(worst, "MOST_SEARCHED", 2_000)
     facts = facts_of(fleet.documents(300))
     table = tables(fleet_page(facts))["worst-hosts"]

@@ -65,8 +65,12 @@ def test_allocations_on_other_provider_trees_are_not_wasted():
     assert losses_of(report).wasted.amounts == {"VCPU": 4}
 
 
-def test_resources_without_an_allocation_are_sold_twice():
-    """An instance's resources without an allocation are sold twice: Placement may give them to another instance."""
+def test_vcpus_without_an_allocation_count_as_sold_twice():
+    """An instance has 2 VCPUs, but no allocation in Placement.
+
+    The host page counts the 2 VCPUs as "sold twice". The reason is that Placement may give the same VCPUs to a new
+    instance.
+    """
     report = dataclasses.replace(CLEAN, findings=(LOST,), ledger=(row(MISSING, promised=2, held=2),))
     assert losses_of(report).sold_twice.amounts == {"VCPU": 2}
 

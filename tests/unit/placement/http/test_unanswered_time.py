@@ -26,7 +26,10 @@ def test_unanswered_requests_share_one_time_limit(used, left, is_over):
 
 
 def test_the_time_left_is_never_negative():
-    """If unanswered requests took 31 s and the limit is 30 s, the time left is 0 s."""
+    """A command may wait 30 s in all for requests without an answer.
+
+    Unanswered requests have already taken 31 s. The time left is 0 s, and not -1 s.
+    """
     unanswered = UnansweredTime(30.0)
     unanswered.used(31.0)
     assert (unanswered.left_s, unanswered.is_over) == (0.0, True)

@@ -142,8 +142,11 @@ def test_capabilities_without_numa_cells_are_accepted():
         ("unit='KiB'>4194304", "unit='parsec'>4194304"),
     ],
 )
-def test_invalid_or_duplicate_topology_values_are_rejected(old, new):
-    """The agent rejects libvirt capabilities with a duplicate cell or CPU, a missing ID or an unreadable value."""
+def test_capabilities_with_a_duplicate_numa_cell_are_rejected(old, new):
+    """The agent rejects libvirt capabilities that list the same NUMA cell or the same CPU twice.
+
+    The agent also rejects capabilities with a missing cell ID or an unreadable value.
+    """
     assert old in CAPABILITIES
     with pytest.raises(SourceInconsistent, match="capabilities"):
         parse_topology(CAPABILITIES.replace(old, new))

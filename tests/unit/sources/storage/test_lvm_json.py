@@ -296,7 +296,10 @@ odd_rows = st.lists(
 
 @given(st.one_of(st.text(), st.recursive(odd, lambda inner: st.lists(inner, max_size=3)).map(json.dumps)))
 def test_random_text_from_lvm_is_parsed_or_rejected(text: str) -> None:
-    """Random text or JSON from LVM is parsed or raises SourceInconsistent. It causes no other error."""
+    """An LVM command prints random text or random JSON.
+
+    The agent's parser accepts the text or raises SourceInconsistent, but never another error.
+    """
     for parse in (parse_groups, lambda found: parse_storage(found, (GROUP,))):
         try:
             parse(text)
