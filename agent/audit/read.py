@@ -180,8 +180,7 @@ def read_placement(task: AuditTask, memory: AuditMemory, its: Turn) -> Reading[P
         fresh_allocations=its is not Turn.NOTHING or memory.recheck_recorded,
         everything=its is Turn.EVERYTHING,
         consumer_reads=most,
-        # A full read (Turn.EVERYTHING) sends the most requests. Reads of unsuspicious consumers would add a third to
-        # these requests, so a full read does without them.
+        # A full read (Turn.EVERYTHING) already sends the most requests, so it does not read unsuspicious consumers.
         unsuspicious_reads=min(UNSUSPICIOUS_READS, most) if its is Turn.ALLOCATIONS else 0,
         suspects=memory.suspects,
         reported=memory.reported,

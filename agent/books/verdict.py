@@ -117,7 +117,7 @@ def _is_broken(known: Known, item: ConsumerClass) -> bool:
 
 
 def _expected(known: Known, item: ConsumerClass) -> Verdict:
-    """Return the verdict about a consumer to which nova's database gives resources on this host."""
+    """Return the verdict about a consumer that has resources on this host according to nova's database."""
     if item.promised is None and not owned(item.resource_class):
         # Nova has no amount of this class, and the agent does not decide the inventory of this class.
         return Verdict.UNKNOWN

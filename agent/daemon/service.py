@@ -46,7 +46,7 @@ class BusService(Protocol):
         """Pass a report to the sending thread."""
 
     def counts(self) -> tuple[int, int, int]:
-        """Return (failed tries to send in a row, notifications that wait, notifications that were dropped)."""
+        """Return three numbers: consecutive failed sends, waiting notifications, and dropped notifications."""
 
 
 class Monitoring(Protocol):

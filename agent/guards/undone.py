@@ -3,9 +3,9 @@
 If one finding causes another, both have the same repair. So the guard refuses if the operator undid the repair of
 either finding.
 
-Both findings may have ended since then, and a new finding about the same consumer may have another id. So the guard
-also checks the consumer: if an operator undid a change of the consumer's allocations, according to the journal, the
-daemon does not change these allocations.
+After the undo, a new finding about the same consumer may have another id. So the guard also checks the consumer: if
+the journal says that an operator undid a change of the consumer's allocations, the daemon does not change these
+allocations.
 
 The guard applies to the daemon only. An operator may repeat the repair with ``stocktake heal``.
 """

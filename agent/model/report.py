@@ -261,8 +261,8 @@ class AuditReport:
     ``providers``: the resource providers of the host's tree, with their parents.
     ``own_files_read``: False if a command may not read the agent's state directory, because it does not run as root.
     ``remembered``: in the first audit, the findings that the history file had: an earlier process has reported them.
-    ``boot`` and ``read_until``: the host's boot, and the end of the audit's reads in seconds since this boot. They say
-    when the findings were last seen; after a crash, the next process uses them.
+    ``boot``: the id of the host's boot. ``read_until``: when the audit ended its reads, in seconds after this boot.
+    After a crash, the next process uses both fields to compute when the findings were last seen.
     ``nova_alive_since``: the first audit of the unbroken series that found nova-compute alive, as in ``History``.
     """
 

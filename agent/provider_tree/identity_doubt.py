@@ -45,8 +45,8 @@ def doubts(
 def guests_of_an_unknown_host(state: NovaState, host: HostFacts) -> int:
     """Return the number of nova's guests on the host if the database does not know the host, else 0.
 
-    The database knows the host if it has a service or a compute node of the host. If it has neither and nova's guests
-    are there, the database belongs to another cloud or is empty. nova-compute then refuses to start.
+    The database knows the host if it has a service or a compute node of the host. If the host is unknown but has
+    nova's guests, the database belongs to another cloud or is empty. nova-compute then refuses to start.
     """
     is_known = state.service is not None or any(node.host == state.host for node in state.nodes)
     if not state.kind.has_cloud or is_known:

@@ -47,8 +47,8 @@ def _of_class(explanation: ClassExplanation) -> Document:
 def _book(book: Book) -> Document:
     """Return the promised, held or recorded amount of a class as a document.
 
-    ``not_counted`` is the reason why the agent does not compute this amount. ``size_bytes`` and ``rounded_up`` are sums
-    over the consumers with an exact size in bytes. ``rounded_up``: each size is rounded up to whole GiB.
+    ``not_counted`` is the reason why the agent does not compute this amount. ``size_bytes`` is the sum of all sizes
+    that are known in bytes. ``rounded_up`` is the sum of the same sizes, each rounded up to whole GiB.
     """
     return {
         "amount": book.amount,

@@ -78,8 +78,8 @@ def written(report: AuditReport) -> tuple[Line, ...]:
 def held_back_lines(before: tuple[HeldBack, ...], report: AuditReport, spells: Counter[str]) -> tuple[Line, ...]:
     """Return one line for each reason why this audit held writes back.
 
-    A write that the last audit held back for the same reason is left out. One lost source can hold back many writes:
-    its line names them all. A line has ``provider_uuid`` only if all its writes are to the same provider.
+    A write that the last audit held back for the same reason is left out. A line names all other writes with this
+    reason. The line has ``provider_uuid`` only if all these writes are to the same provider.
     """
     new = sorted((held for held in report.plan.held_back if held not in before), key=lambda held: held.why)
     level = levels.INFO if report.role == OBSERVER else levels.WARNING

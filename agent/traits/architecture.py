@@ -12,7 +12,7 @@ from agent.traits.base import Wish, capabilities, known
 
 
 def wish(snapshot: Snapshot, settings: Settings) -> Wish:  # noqa: ARG001
-    """Set the traits of the host's architecture and of its emulators that os-traits knows. Clear no trait."""
+    """Set the standard traits of the host's architecture and of the host's emulators. Clear no trait."""
     answer = capabilities(snapshot)
     if answer is None:
         return Wish()

@@ -24,7 +24,7 @@ from agent.why.report import HoldingFinding
 def holding(report: AuditReport, own: TreeAnswer | None, repairable: Set[str]) -> tuple[HoldingFinding, ...]:
     """Return for each finding code how much of this host's capacity is taken although no instance needs it.
 
-    The codes are sorted. The result is empty unless the first reason against this host (``own``) is a lack of capacity.
+    The codes are sorted. The result is empty if the first obstacle of this host (``own``) is not a lack of capacity.
     ``repairable`` are the codes of findings that heal can repair.
     """
     first = own.obstacles[0] if own and own.obstacles else None

@@ -53,11 +53,11 @@ class WhyReport:
     ``provider_uuid``: the uuid of this host's root provider, None if unknown. ``is_whole``: whether the answer is about
     the whole cloud, not only this host. ``numa_nodes``, ``page_size`` (KiB, or "large"): requirements that the agent
     checks on this host, but cannot check on others. ``holding``: findings that explain why this host lacks capacity,
-    sorted by code. It is empty unless a lack of capacity is the first reason against this host. ``unread``: names of
-    trees that were not read. The request may fit in any of these trees. ``notes``: sentences about this host and the
-    flavor; none of them is an obstacle. ``unknown``: sentences on what could not be read. ``cells``: the free resources
-    of this host's NUMA cells, None if they are not known. ``requests``: number of requests to Placement, including
-    those of the audit and those that look up names.
+    sorted by code; empty if this host's first obstacle is not a lack of capacity. ``unread``: names of trees that were
+    not read. The request may fit in any of these trees. ``notes``: sentences about this host and the flavor; none of
+    them is an obstacle. ``unknown``: sentences on what could not be read. ``cells``: the free resources of this host's
+    NUMA cells, None if they are not known. ``requests``: number of requests to Placement, including those of the audit
+    and those that look up names.
     """
 
     node: str | None

@@ -62,9 +62,8 @@ def differs(report: AuditReport, before: Samples) -> Samples | None:
     found: dict[tuple[str, ...], float | None] = {}
     kept = {sample.labels: sample.value for sample in before.get("resource_differs", ())}
     rows = [(row, shown) for row in report.inventory if (shown := row.wanted or row.recorded) is not None]
-    # The metric has one value per class for all child providers together. If the agent could not decide the inventory
-    # of one child, the metric keeps the value of the earlier audit. The loop visits undecided children last, so that
-    # the earlier value replaces the value from the other children.
+    # All child providers together have one value per class. If the inventory of one child is undecided, the value must
+    # stay as it was before this audit. So the loop visits undecided children last, and they restore the old value.
     for row, shown in sorted(rows, key=lambda pair: not pair[0].is_decided):
         labels = (_hostname(report), _kind(report, row), shown.resource_class)
         is_other = row.wanted is not None and row.wanted != row.recorded
