@@ -77,7 +77,7 @@ def test_each_extension_module_has_a_test_file(package: str, module: str):
 
 @pytest.mark.parametrize(("package", "name"), [("findings", "code"), ("repairs", "code"), ("guards", "name")])
 def test_findings_repairs_and_guards_match_module_names(package: str, name: str):
-    """For example, the module allocation_leaked.py defines the finding allocation-leaked."""
+    """For example, the module allocation_leaked.py defines the finding `allocation-leaked`."""
     files = {module.replace("_", "-") for owner, module in CONTRIBUTORS if owner == package}
     assert {getattr(entry, name) for entry in _builtin(package)} == files
 

@@ -315,7 +315,7 @@ def test_every_full_audit_reports_usage_without_a_consumer(tmp_path, placement):
 
 
 def test_the_over_capacity_finding_shows_usage_without_consumer(tmp_path, placement):
-    """The finding over-capacity shows how much usage in Placement belongs to no listed consumer."""
+    """The finding `over-capacity` shows how much usage in Placement belongs to no listed consumer."""
     with quiet_host(tmp_path / "host", placement, 2, changes={"DEFAULT": {"reserved_host_cpus": 0}}) as made:
         made.audits(2)
         lost = take_record(placement, made.consumers[0])

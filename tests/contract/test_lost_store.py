@@ -109,7 +109,7 @@ def test_explain_disk_gb_shows_a_changed_file_system(host, mounts):
 
 
 def test_the_daemon_keeps_disk_gb_during_an_unmount(placement, host, mounts):
-    """While instances_path is unmounted, the daemon keeps DISK_GB in Placement and reports store-changed."""
+    """While instances_path is unmounted, the daemon keeps DISK_GB in Placement and reports `store-changed`."""
     with host.daemon() as daemon:
         assert of_store(daemon.first_audit()["audit"]["findings"]) == []
         mounts.unmount(instances(host))
@@ -224,7 +224,7 @@ def test_a_bind_mount_of_the_same_disk_causes_no_finding(host, mounts, tmp_path)
 
 
 def test_adopt_accepts_changed_storage_and_can_be_undone(placement, host, mounts):
-    """`stocktake adopt --store` ends the finding store-changed, and `stocktake undo` brings it back."""
+    """`stocktake adopt --store` ends the finding `store-changed`, and `stocktake undo` brings it back."""
     once(host)
     mounts.unmount(instances(host))
     plan = host.stocktake("adopt", "--store", "-f", "json")

@@ -687,7 +687,7 @@ def test_a_reshape_is_refused_if_a_provider_name_is_taken(cards):
 
 
 def test_the_daemon_makes_a_reshape_only_if_configured(cards):
-    """The daemon makes a reshape only if option [heal] codes contains reshape-needed."""
+    """The daemon makes a reshape only if option [heal] codes contains `reshape-needed`."""
     cards.scheduled()
     cards.agent.options = {**cards.agent.options, "heal": {"min_age": 0, "enabled": True}}
     cards.agent.configure()
@@ -796,7 +796,7 @@ def test_s125_heal_adds_a_missing_pci_device_to_an_allocation(cards):
 
 
 def test_s126_without_allocations_no_pci_finding_is_reported(cards):
-    """For an instance without allocations, the agent reports allocation-missing and not pci-allocation-missing."""
+    """For an instance without allocations, the agent reports `allocation-missing` and not `pci-allocation-missing`."""
     hands_out(cards, cards.one)
     cards.rest.set_inventories(cards.root, {name: offer for name, offer in OLD.items() if name != "VGPU"})
     cards.agent.agent("--once")

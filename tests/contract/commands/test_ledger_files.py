@@ -54,7 +54,7 @@ def test_the_storage_ledger_adds_up_to_the_file_system_size(host, instances):
 
 
 def test_the_audit_reports_a_leftover_instance_folder(host, instances):
-    """A deleted instance's folder is a finding of `stocktake audit` (image-leftover) until the folder is removed."""
+    """A deleted instance's folder is a finding of `stocktake audit` (`image-leftover`) until the folder is removed."""
     found = [f for f in host.run("audit", "-f", "json").document["findings"] if f["code"] == "image-leftover"]
     assert [(f["consumer_uuid"], f["subject"]) for f in found] == [(host.leaked, str(instances / host.leaked))]
     shutil.rmtree(instances / host.leaked)

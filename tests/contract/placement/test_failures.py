@@ -427,7 +427,7 @@ def test_an_audit_writes_nothing_if_a_tree_is_too_large(rest, gate, one, monkeyp
 
 
 def test_http_413_for_a_write_becomes_a_finding(rest, gate, one):
-    """A proxy answers 413 to the agent's large write. The audit reports this as the finding write-refused."""
+    """A proxy answers 413 to the agent's large write. The audit reports this as the finding `write-refused`."""
     gate.before = lambda asked: page(413) if asked.is_write else None
     result = one.audit()
     assert (result.report.outcome, exit_code(result.report)) == (Outcome.PARTIAL, 2)

@@ -138,7 +138,7 @@ def test_an_unrelated_repair_does_not_explain_an_ended_finding(changes):
 
 
 def test_source_unavailable_ends_when_the_source_is_read_again():
-    """The finding source-unavailable ends with the reason "libvirt was read again"."""
+    """The finding `source-unavailable` ends with the reason "libvirt was read again"."""
     lost = dataclasses.replace(LEAKED, code="source-unavailable", subject="libvirt", rests_on=frozenset())
     assert reason(sighting(lost)) == (GoneReason.SOURCE_BACK, "libvirt was read again")
 

@@ -39,8 +39,8 @@ def test_a_failed_check_is_reported_with_its_error(error, words):
     assert (found.what, found.ok, found.words) == ("part", False, words)
 
 
-def test_check_results_are_listed_in_a_fixed_order():
-    """`stocktake config check --live` lists its results in the order of the checks, with the duration of each."""
+def test_check_results_are_listed_in_the_order_of_the_checks():
+    """`stocktake config check --live` runs checks. The results have the order of the checks, each with its duration."""
     found = answers([Probe(what=name, ask=lambda _deadline, name=name: f"I am {name}") for name in "abc"])
     assert [(each.what, each.ok, each.words) for each in found] == [(name, True, f"I am {name}") for name in "abc"]
     assert all(0 <= each.took_ms < 10_000 for each in found)

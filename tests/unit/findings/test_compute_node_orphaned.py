@@ -43,7 +43,7 @@ WORLD = snapshot(nova=state(nodes=(node(), OLD)))
 def test_the_finding_shows_the_orphaned_compute_node_row(world):
     """Nova's database has a compute node of this host that libvirt does not report.
 
-    The finding compute-node-orphaned shows the compute node's row, for example ID and vCPUs.
+    The finding `compute-node-orphaned` shows the compute node's row, for example ID and vCPUs.
     """
     (found,) = findings(world, CODE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (uuid("old"), None, None)

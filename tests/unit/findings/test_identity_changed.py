@@ -106,7 +106,7 @@ QUIET = {
 
 @pytest.mark.parametrize("world", QUIET.values(), ids=QUIET.keys())
 def test_identity_changed_needs_a_changed_name_or_uuid(world):
-    """The agent reports identity-changed only if it has read a changed name or UUID from nova or Placement."""
+    """The agent reports `identity-changed` only if it has read a changed name or UUID from nova or Placement."""
     assert findings(world, CODE) == ()
 
 

@@ -60,7 +60,7 @@ WORLD = snapshot(**CROWD)
 
 
 def test_over_capacity_shows_the_formula_and_leaked_allocations():
-    """The finding over-capacity shows the formula of the capacity and the leaked allocations."""
+    """The finding `over-capacity` shows the formula of the capacity and the leaked allocations."""
     (found,) = findings(WORLD, CODE, ONE_TO_ONE)
     assert (found.provider_uuid, found.consumer_uuid, found.resource_class) == (ROOT_UUID, None, "VCPU")
     assert found.expected == "at most 4 VCPU used: (4 - 0) x 1"
@@ -91,7 +91,7 @@ def test_over_capacity_shows_the_formula_and_leaked_allocations():
 
 
 def test_the_finding_calls_a_host_without_leaks_over_committed():
-    """If no allocation is leaked, the finding over-capacity says that the host is over-committed."""
+    """If no allocation is leaked, the finding `over-capacity` says that the host is over-committed."""
     world = snapshot(**settled_world(placement=view(allocations(uuid("i1"), VCPU=1, MEMORY_MB=128, DISK_GB=7338))))
     (found,) = findings(world, CODE)
     assert found.resource_class == "DISK_GB"

@@ -47,7 +47,7 @@ def test_s107_memory_encryption_on_the_root_is_reported():
 
 
 def test_reshape_needed_says_the_child_providers_are_unknown():
-    """If libvirt is down, the finding reshape-needed says that the child providers for VGPU are unknown."""
+    """If libvirt is down, the finding `reshape-needed` says that the child providers for VGPU are unknown."""
     (found,) = findings(snapshot(libvirt=CARDS, placement=VGPU, lost=[LIBVIRT]), "reshape-needed", ONE_TYPE)
     assert found.expected.endswith("the child providers are unknown, because this host does not offer the class now")
 

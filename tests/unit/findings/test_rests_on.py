@@ -55,7 +55,7 @@ def test_pinned_cpu_findings_do_not_need_placement_data():
 
 
 def test_the_finding_store_changed_needs_three_sources():
-    """The finding store-changed needs data of Placement, libvirt and the file system, and no other data."""
+    """The finding `store-changed` needs data of Placement, libvirt and the file system, and no other data."""
     found = [f for make in PLANTED["store-changed"] for f in make().decision(Role.OWNER).findings]
     assert {f.rests_on for f in found if f.code == "store-changed"} == {frozenset({PLACEMENT, LIBVIRT, FILESYSTEM})}
 

@@ -39,7 +39,7 @@ def test_outdated_nova_data_is_not_called_unavailable(world):
 
 
 def test_outdated_nova_data_causes_only_source_stale(world):
-    """If nova's data is outdated, the agent reports the finding source-stale and no other finding."""
+    """If nova's data is outdated, the agent reports the finding `source-stale` and no other finding."""
     codes = {finding.code for finding in decided(world).findings}
     assert codes == {CODE}
 

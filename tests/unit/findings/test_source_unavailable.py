@@ -92,7 +92,7 @@ def test_a_failed_source_is_reported_with_the_consequence(source, chosen, conseq
 
 
 def test_source_unavailable_shows_the_unchanged_classes():
-    """If Placement cannot be read, the finding source-unavailable shows which resource classes stay unchanged."""
+    """If Placement cannot be read, the finding `source-unavailable` shows which resource classes stay unchanged."""
     (found,) = findings(losing(PLACEMENT), CODE)
     assert dict(found.facts) == {"frozen": "nothing is written; DISK_GB, MEMORY_MB, VCPU stay"}
 
@@ -132,7 +132,7 @@ def test_a_failed_source_lists_all_resources_not_updated(chosen):
 
 
 def test_source_unavailable_shows_unchanged_child_providers():
-    """If libvirt cannot be read, source-unavailable shows which kinds of child providers stay unchanged."""
+    """If libvirt cannot be read, the finding `source-unavailable` shows which child providers stay unchanged."""
     standing_child = standing(child("amd_sev", inventory("MEM_ENCRYPTION_CONTEXT", 16)))
     (found,) = findings(losing(LIBVIRT, placement=standing_child), CODE)
     assert f"{LIBVIRTS}, memory-encryption providers stay as they are" in found.actual

@@ -105,5 +105,5 @@ def test_resources_are_not_reported_if_a_source_was_not_read(lost):
 
 
 def test_guests_unknown_to_nova_cause_no_over_capacity():
-    """Guests unknown to nova do not cause the finding over-capacity."""
+    """Guests unknown to nova do not cause the finding `over-capacity`."""
     assert "over-capacity" not in {f.code for f in decided(world(), BESIDE).findings}

@@ -90,8 +90,11 @@ def test_a_finding_mentions_no_reserve_if_nothing_is_reserved():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_a_volume_that_disk_gb_does_not_count_is_not_reserved(chosen):
-    """If DISK_GB does not count an unknown LVM volume, the agent reports the volume and reserves nothing."""
+def test_a_volume_outside_the_guests_volume_group_is_not_reserved(chosen):
+    """An unknown LVM volume is not in the volume group of the guests' disks.
+
+    The agent reports the volume and reserves nothing.
+    """
     groups = StorageFacts(
         groups=(*group(20).groups, *group(9, name="vg1").groups), volumes=(volume("x", 1, in_group="vg1"),)
     )

@@ -204,8 +204,11 @@ def test_a_finding_not_in_the_last_report_has_audit_count_0(tmp_path):
     ("status", "lasts"),
     [({}, True), ({"ok": True, "lost_since": None}, False), ({"lost_since": T2}, False), ({"name": "lvm"}, True)],
 )
-def test_an_outage_is_dropped_if_the_last_report_shows_its_end(tmp_path, status, lasts):
-    """If libvirt was readable in the last report, the agent drops a saved outage of libvirt."""
+def test_a_saved_outage_ends_if_the_last_report_shows_its_end(tmp_path, status, lasts):
+    """findings.json has an outage of libvirt, but libvirt was readable in the later report.json.
+
+    The agent drops the outage.
+    """
     saved = History(sightings=(sighting(FINDING),), boot="this", read_until=500, losses=(LOSS,))
     FindingsFile(str(tmp_path), str(tmp_path)).save(saved)
     lost = dataclasses.replace(reports.REPORT.sources[0], name="libvirt", ok=False, lost_since=T1, losses=3)

@@ -289,7 +289,7 @@ def test_s20_thread_policy_isolate_also_pins_the_sibling_thread():
 
 
 def test_s21_two_instances_pinned_to_one_cpu_are_reported():
-    """If two instances are pinned to the same host CPU, the agent counts both and reports over-capacity."""
+    """If two instances are pinned to the same host CPU, the agent counts both and reports `over-capacity`."""
     both = instance("a", numa=pinned(2)), instance("b", numa=pinned(2))
     (cell,) = cells_with(*both)
     assert (cell["pinned_cpus"], cell["memory_usage"]) == ([2], 1024)

@@ -71,6 +71,7 @@ def test_small_parts_of_the_same_kind_become_one_part():
 
 @given(PARTS, st.floats(200, 960))
 def test_a_name_in_a_bar_segment_fits_into_the_segment(parts, width):
+    """A bar chart has a name on a segment only if the segment is wide enough for the name."""
     found = segments(parts, 0, width)
     labels = [shape for shape in names(found, 0, 0.08 * width) if shape.tag == "text"]
     for shape in labels:

@@ -294,10 +294,10 @@ def test_a_gpu_provider_keeps_added_values_during_a_conflict():
     assert [f.code for f in found.findings if f.code.startswith("provider-config")] == ["provider-config-conflict"]
 
 
-def test_a_pci_provider_keeps_its_traits_during_a_conflict():
-    """Two entries in provider.yaml for a PCI device's provider conflict.
+def test_a_pci_provider_keeps_its_trait_during_a_conflict():
+    """Two entries of provider.yaml contradict each other about a PCI device's provider.
 
-    The agent keeps the trait that it added earlier.
+    The provider keeps its earlier trait.
     """
     there = pci.child("0000:81:00.0", inventory("CUSTOM_PCI_10DE_1EB8", 1))
     extended = dataclasses.replace(there, traits=there.traits | {"CUSTOM_T", "CUSTOM_OLD"})

@@ -370,7 +370,7 @@ def test_a_dry_run_says_how_to_publish_its_changes(changes, named):
 
 
 def test_the_finding_source_unavailable_is_printed_first():
-    """The finding source-unavailable is printed before other findings of the same severity."""
+    """The finding `source-unavailable` is printed before other findings of the same severity."""
     lost = finding_document(MANY_LEAKS.findings[0]) | {"code": "source-unavailable", "id": "f0000000-0"}
     said = shown(finding_blocks([*many_leaks(2), lost], {}, NOW))
     assert next(line.split()[1] for line in said if line.startswith("ERROR")) == "source-unavailable"

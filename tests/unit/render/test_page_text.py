@@ -25,8 +25,11 @@ The end.
 """
 
 
-def test_a_page_joins_lines_of_text_and_keeps_tables():
-    """A documentation page joins the lines of a paragraph. Tables and commands keep their lines."""
+def test_a_printed_page_joins_lines_and_keeps_tables():
+    """A command prints a documentation page.
+
+    The lines of a paragraph are joined; tables and commands keep their lines.
+    """
     assert shown(page_blocks(PAGE)) == [
         "# allocation-leaked",
         "",

@@ -53,7 +53,7 @@ def world(*held: Any, instances: Any = (), **parts: Any) -> Snapshot:
 
 
 def test_the_daemon_may_do_all_repairs_except_one(tmp_path):
-    """The daemon can be configured for every repair except that of the finding allocation-differs."""
+    """The daemon can be configured for every repair except that of the finding `allocation-differs`."""
     codes = sorted({repair.code for repair in BUILTIN} - {"allocation-differs"})
     assert heal_settings(load_ours(tmp_path, f"{ALONE}[heal]\ncodes = {', '.join(codes)}\n")).codes == tuple(codes)
     with pytest.raises(ConfigError, match=f"valid codes: {', '.join(codes)}$"):
@@ -61,7 +61,7 @@ def test_the_daemon_may_do_all_repairs_except_one(tmp_path):
 
 
 def test_heal_codes_rejects_a_repair_for_operators_only(tmp_path):
-    """The option [heal] codes must not contain allocation-differs, because only an operator may start its repair."""
+    """The option [heal] codes must not contain `allocation-differs`, because only an operator may start its repair."""
     with pytest.raises(
         ConfigError, match="the daemon does not repair allocation-differs: run `stocktake heal`; valid "
     ):

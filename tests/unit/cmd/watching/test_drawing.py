@@ -39,7 +39,7 @@ def test_the_watch_screen_fits_the_terminal(columns, lines, ui):
 
 @pytest.mark.parametrize(("columns", "lines"), SIZES[:4])
 def test_the_details_of_a_host_fit_the_terminal(columns, lines):
-    """The details of a host fill the live screen of `stocktake watch`, and no line is too wide."""
+    """On the live screen of `stocktake watch`, the details of a host have the size of the terminal."""
     shown = drawn(FLEET, Ui(selected=("", "\u65e5\u672c"), detail_top=0), Size(columns, lines))
     assert len(shown) == lines
     assert max(map(cell_len, shown)) <= columns

@@ -80,8 +80,8 @@ def test_unchecked_findings_stay_in_the_metrics():
     assert [series(state, "findings_unknown", severity="warning") for state in (before, now)] == [0.0, 1.0]
 
 
-def test_metrics_of_amounts_are_kept_if_no_source_is_readable():
-    """If an audit can read no source, metrics of amounts keep their last values, and source_up is 0."""
+def test_resource_metrics_keep_their_values_if_nothing_is_read():
+    """If an audit can read no source, the metrics of resources keep their last values, and source_up is 0."""
     nothing = replace(
         WHOLE,
         sources=sources(*NAMES),
