@@ -156,14 +156,14 @@ def _shares(used_bytes: int, thin: Sequence[Volume], mapped: Mapping[str, int]) 
     """Divide the pool's ``used_bytes`` among its thin volumes.
 
     The written bytes that lvm2 reports do not add up to ``used_bytes`` exactly: lvm2 rounds to 1/10,000 of a size, and
-    a volume shares blocks with its snapshots. So the volumes get their bytes in three groups:
+    a volume shares blocks with its snapshots. So three groups of volumes get their bytes one after another:
 
-    1. volumes without snapshots get the written bytes that lvm2 reports;
-    2. snapshots and volumes with snapshots get the written bytes that lvm2 reports;
+    1. volumes that are neither a snapshot nor an origin get the written bytes that lvm2 reports;
+    2. snapshots and origins get the written bytes that lvm2 reports;
     3. volumes for which lvm2 reports nothing (inactive, as most thin snapshots are) get bytes by size.
 
-    If a group needs more bytes than are left, it divides the rest in proportion. The last group always divides the
-    rest.
+    If too few bytes are left for a group, its volumes divide these bytes in proportion. The last group always divides
+    all bytes that are left.
     """
     related = {volume.origin for volume in thin} | {volume.name for volume in thin if volume.origin}
     levels = (

@@ -144,8 +144,8 @@ def load_checked(config_files: Sequence[str] = (), config_dirs: Sequence[str] = 
 def check(loaded: Loaded) -> tuple[str, ...]:
     """Return one sentence for each problem that prevents this configuration from working on this host.
 
-    If the value of an option cannot be parsed, checks that need this option report nothing else. The Placement client
-    is built last, and only if there is no other problem, because the client needs correct options.
+    If the value of an option cannot be parsed, every check that needs this option reports only that. The Placement
+    client is built last, and only if there is no other problem, because the client needs correct options.
     """
     problems = tuple(dict.fromkeys((*loaded.problems, *problems_of(loaded, BUILDERS))))
     return problems or problems_of(loaded, (_check_client,))

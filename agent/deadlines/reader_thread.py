@@ -20,9 +20,8 @@ from agent.ports import Deadline
 
 T = TypeVar("T")
 
-#: Some functions that a ReaderThread runs have their own time-out. Their own error contains the reason, and Unanswered
-#: does not. So the caller adds these seconds to the ReaderThread's deadline: the function's own error then arrives
-#: before the ReaderThread raises Unanswered.
+#: Some functions that a ReaderThread runs have their own time-out. The function's error says what failed; Unanswered
+#: does not. So the caller adds these seconds to the ReaderThread's deadline, and the function's error comes first.
 LAST_WORDS_S = 0.25
 _STOP_WAIT_S = 1.0
 

@@ -1,7 +1,7 @@
 """pci-reporting-disabled: ``[pci] report_in_placement`` is off, and Placement still has providers of PCI devices.
 
-nova-compute does not start in this case. The agent leaves these providers as they are and publishes everything else:
-instances may have allocations on the providers, and the scheduler still schedules instances there.
+nova-compute does not start in this case. The agent does not change these providers, because instances may have
+allocations on them and the scheduler still uses them. The agent publishes everything else.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Convert steps of ``adopt`` to journal lines, and a journal line to the step that undoes it."""
+"""Convert a step of ``adopt`` to a journal line, and a journal line to the step that undoes the change."""
 
 from __future__ import annotations
 

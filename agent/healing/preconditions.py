@@ -49,10 +49,10 @@ def not_now(
     ``tree`` is None if the write does not depend on the tree.
     """
     try:
-        # Another client may write between the read of the tree and the read of the consumers. So the second read must
-        # be the one that detects the write. A TreeFingerprint detects every write, because it contains generations: the
-        # tree is read second. A TreeShape contains no generations, but the consumers' records show the write: the
-        # consumers are read second.
+        # Another client may write between the read of the tree and the read of the consumers. Only the second
+        # read can detect this write. A TreeFingerprint detects every write, because it contains generations: the tree
+        # is read second. A TreeShape contains no generations: the consumers are read second, and their records show the
+        # write.
         if isinstance(tree, TreeShape) and has_moved(task, tree):
             return refused(TREE_CHANGED)
         for change in changes:

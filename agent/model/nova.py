@@ -228,7 +228,7 @@ class ComputeHost:
 class Pulse:
     """Heartbeats of the cell's services, and the time ``now`` for computing their ages. All times are naive UTC.
 
-    nova's rows are at least as new as ``heartbeat``. ``newest`` is the newest heartbeat of any service.
+    ``heartbeat``: nova's rows are at least as new as this heartbeat. ``newest``: the newest heartbeat of any service.
     """
 
     now: datetime.datetime | None

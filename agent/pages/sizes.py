@@ -24,7 +24,7 @@ _IN_TEXT = re.compile(r"(?<![\w.])(\d{4,18}) (MiB|bytes)\b")
 
 
 def size_text(size_bytes: float) -> str:
-    """Return a size by RULE: ``119.9 GiB``, ``8.1 TiB``, ``512 MiB``; less than 1 MiB in bytes."""
+    """Return a size in the unit that RULE names: ``119.9 GiB``, ``8.1 TiB``, ``512 MiB``; below 1 MiB in bytes."""
     size = abs(size_bytes)
     # A size just below 1 GiB, which would be rounded to 1024 MiB, is written in GiB.
     if size >= _TIB_FROM:

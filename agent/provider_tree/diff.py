@@ -145,8 +145,8 @@ def _inventories(
     for inventory in before:
         name = inventory.resource_class
         if name in decided and provider.inventory(name) is None and name in used:
-            # The class is in use, so Placement would reject a PUT that leaves the class out (409
-            # placement.inventory.inuse), again in every audit. So the PUT keeps the class.
+            # Placement would reject a PUT that leaves out a class with allocations (409 placement.inventory.inuse). So
+            # the PUT keeps the class.
             after[name] = inventory
             why = "the class must be removed, but has allocations"
             held.append(HeldBack(provider_uuid=provider.uuid, what=name, why=why))

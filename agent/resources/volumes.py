@@ -2,13 +2,13 @@
 
 The volume's name decides first, then the guest that uses the volume. If neither decides, the volume may be a part of
 another volume. A snapshot is a part of its origin, a leg of a mirror is a part of the mirror, and a thin volume is a
-part of its pool. The bytes of a part are counted with the other volume. The result has one row for each volume: the row
-of a part has 0 bytes, and the sum of all rows is the space taken from the groups.
+part of its pool. The bytes of a part are counted with the volume to which the part belongs. The result has one row for
+each volume: the row of a part has 0 bytes, and the sum of all rows is the space taken from the groups.
 
 A thin pool with an instance's disk is an exception: its bytes are split among its volumes. Each volume gets its virtual
 size, or a share of the pool if the sizes exceed the pool. The bytes that guests have written do not matter: they change
-all the time, but ``reserved`` in Placement must not change that often. The other bytes of the pool are in the pool's
-own row: the space that guests can still get, and the space that the pool itself needs.
+all the time, but ``reserved`` in Placement must not change that often. The pool's own row has the
+rest: the space that guests can still get, and the space that the pool itself needs.
 """
 
 from __future__ import annotations
@@ -170,13 +170,13 @@ def _claimed(
 def _claim(volume: Volume, instances: frozenset[str] | None, users: Mapping[str, str] | None) -> _Owner | None:
     """Return the owner of a volume, None if none of these rules applies. The first rule that applies counts.
 
-    1. The name has the uuid of an instance: the instance, if it belongs on this host; unknown, if nova was not read
-       (``instances`` is None).
-    2. The name is one that cinder uses: block storage, even if a domain uses the volume.
-    3. A domain uses the volume: the domain.
-    4. The name has the uuid of an instance that does not belong on this host: an orphan.
+    1. The name has the uuid of an instance, and nova was not read (``instances`` is None): unknown.
+    2. The name has the uuid of an instance that belongs on this host: the instance.
+    3. The name is one that cinder uses: block storage, even if a domain uses the volume.
+    4. A domain uses the volume: the domain.
+    5. The name has the uuid of an instance that does not belong on this host: an orphan.
 
-    Rules 3 and 4 are skipped if libvirt was not read (``users`` is None).
+    Rules 4 and 5 are skipped if libvirt was not read (``users`` is None).
     """
     instance = instance_of_volume(volume.name)
     if instance and instances is None:

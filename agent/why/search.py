@@ -260,9 +260,9 @@ def _rooms(offered: OfferedProvider, contested: Sequence[str]) -> list[int]:
 
 
 def _least_to_come(slots: Sequence[Slot], contested: Sequence[str]) -> list[list[int]]:
-    """Return, at index N, for each class the smallest amount that any slot after the first N slots requests.
+    """Return lists of amounts: list N has, for each class, the smallest amount that a slot after the first N requests.
 
-    A slot is a part of the request. If no such slot requests the class, the number is 0.
+    A slot is a part of the request. The amount is 0 if none of these slots requests the class.
     """
     return [
         [min((s.asked[name] for s in slots[depth:] if name in s.asked), default=0) for name in contested]

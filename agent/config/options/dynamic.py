@@ -31,7 +31,7 @@ class Family(NamedTuple):
 
 MDEV = Family(devices.type_group(""), devices.GROUP, "enabled_mdev_types")
 PHYSNETS = Family(neutron.physnet_group(""), neutron.GROUP, "physnets")
-# [vgpu_TYPE] is the deprecated name of [mdev_TYPE], so its groups depend on the same option.
+# [vgpu_TYPE] is the deprecated name of [mdev_TYPE]: one option lists the TYPEs of both.
 FAMILIES = (MDEV, PHYSNETS, MDEV._replace(prefix="vgpu_"))
 
 

@@ -81,7 +81,7 @@ def impact_of(report: AuditReport, group: Sequence[SeenFinding]) -> str:
 
 
 def _cover(report: AuditReport, sums: Mapping[str, int]) -> str:
-    """Return a sentence about the use that the cloud does not know: how much of it Placement counts as free.
+    """Return a sentence about guests and volumes unknown to nova: how much of their use Placement counts as free.
 
     The sentence is only about the classes in ``sums``.
     """

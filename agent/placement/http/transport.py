@@ -223,7 +223,7 @@ class _BoundedBody:
 
 
 class BoundedAdapter(TCPKeepAliveAdapter):
-    """Limits the time (``within``) and answer size (``bounded``) of a session of ``requests``, also through a proxy."""
+    """Limits the time of requests (``within``) and the size of answers (``bounded``), also through a proxy."""
 
     def build_response(self, *args: Any, **options: Any) -> requests.Response:  # noqa: ANN401 - handed on
         """Build the response as ``requests`` does, and limit its body before any of the body is read."""

@@ -34,8 +34,8 @@ from agent.sources.libvirt.capability_questions import DomainAnswer, GuestChoice
 from agent.sources.libvirt.domain_answers import DomainAsker, ask_libvirt, is_denied, reason
 from agent.sources.libvirt.domain_capabilities_xml import parse_domain_capabilities
 
-# These libvirt drivers lack getDomainCapabilities, so the agent does not call it. Even a call that fails would need a
-# second connection. To open one, the test driver reads the file of test:///path again (1 s for 1000 guests).
+# These libvirt drivers lack getDomainCapabilities, so the agent does not try this call. The call would need a second
+# connection, and the test driver reads the file of test:///path for every connection (1 s for 1000 guests).
 _WITHOUT_DOMAIN_CAPABILITIES = frozenset({"TEST"})
 # libvirt's errors for an architecture, machine or domain type that the emulator does not support (such as KVM for a
 # foreign CPU). Any other error may be temporary, such as a QEMU that cannot be started.
