@@ -1,8 +1,13 @@
 """Decide whether one audit could check a finding: only an audit that checked a finding may report the finding as gone.
 
-To check a finding, an audit must read every source that the finding rests on. Even then, three things can prevent the
-check. One guest, row or folder of a source could not be read. The finding needs a consumer's record in Placement, and
-the agent has not read that record. The finding is about an action that this audit did not try, such as a write. Pure.
+To check a finding, an audit must read every source that the finding rests on. Even then, the audit cannot check the
+finding in three cases:
+
+- A guest, row or folder of a source could not be read.
+- The finding needs a consumer's record in Placement, and the agent has not read that record.
+- The finding is about an action that this audit did not try, such as a write.
+
+Pure: no I/O.
 """
 
 from __future__ import annotations

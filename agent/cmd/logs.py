@@ -2,8 +2,8 @@
 
 The agent's messages are constant texts with the values in ``extra``, which oslo.log's text format drops. So this module
 appends the fields as ``name=value`` (agent/telemetry/text_form.py). By default oslo.log logs to stdout; the agent logs
-to stderr, because a command prints its document to stdout. Libraries log nothing unless ``debug`` is set:
-the agent's own line has the error in its field ``error``, and a library would log the error again at every try.
+to stderr, because a command prints its document to stdout. Without ``debug``, libraries log nothing. The agent logs a
+library's error in the field ``error``, and the library would log the same error again at every try.
 """
 
 from __future__ import annotations

@@ -67,9 +67,10 @@ def not_now(
 
 
 def _is_rewritten(now: ConsumerRecord, before: ConsumerRecord) -> bool:
-    """Return whether Placement may have written the consumer's record since ``before`` was read, with equal content.
+    """Return whether Placement may have written the consumer's record after ``before`` was read.
 
-    A write is possible if ``before`` shows the time of the last write, but ``now`` shows another time or no time.
+    The two records have equal content. A write is possible if ``before`` shows the time of the last write, but ``now``
+    shows another time or no time.
     """
     return before.written is not None and (now.written is None or now.written.at != before.written.at)
 

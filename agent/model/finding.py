@@ -23,9 +23,9 @@ OVERWROTE = "overwrote"
 #: The codes of findings about sources that could not be read. These findings rest on no source, because they report the
 #: failed read itself.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
-#: The codes of findings of this kind: Placement counts an allocation of an instance that does not need it on this host.
+#: The codes of findings of this kind: Placement counts an allocation that its instance does not need on this host.
 INSTANCE_LEAKS = frozenset({"allocation-leaked", "allocation-stale-move"})
-#: INSTANCE_LEAKS, and the code about an allocation that an agent beside nova-compute made and nothing uses any more.
+#: INSTANCE_LEAKS, and the code about allocations for the agent's own consumers that are no longer needed.
 LEAKING = INSTANCE_LEAKS | {"companion-leftover"}
 _FINDINGS = uuid.UUID("0f4cba20-5b4e-4f05-8a4b-6c0d3c9f2f11")
 
@@ -197,8 +197,8 @@ class SeenFinding:
     towards the confirmation. ``confirmed``: whether the finding was ever confirmed since it appeared, even if a later
     audit could not check it. ``last_seen_at``: when an audit last checked the finding and found it.
 
-    ``unknown_because``: why the audit could not check a finding in state UNKNOWN. The names of the sources that were
-    not read, or ``writes``: the finding is about a write, and the audit tried none.
+    ``unknown_because``: why the finding is in state UNKNOWN. Contains the names of the sources that were not read.
+    Contains ``writes`` if the finding is about a write and the audit tried no write.
 
     ``caused_by``: the ids of the findings that cause this finding. ``symptoms``: the ids of the findings it causes.
     """

@@ -171,8 +171,8 @@ def _totals(snapshot: Snapshot, settings: Settings) -> Mapping[str, int]:
     used: Counter[str] = Counter()
     for parent, count in totals.items():
         used[_type_of(parent, settings)] += count
-    # Devices that would exceed a type's maximum offer nothing. Sort by name, so that these are always the same devices:
-    # libvirt's order is arbitrary.
+    # A device that would exceed the maximum of its type gets the total 0. libvirt's order is arbitrary. So sort by
+    # name: then every audit chooses the same devices.
     for device in sorted(devices.mdev_parents, key=lambda parent: parent.name):
         bound = bound_to(device.name, settings)
         offered = [one.available_instances for one in device.types if bound and one.type_id == bound.type_id]

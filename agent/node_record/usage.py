@@ -57,7 +57,8 @@ def uptime_text(view: ResourceView, taken_at: str) -> str | None:
     """Return the text that ``LANG=C uptime`` (procps) prints and nova stores; None if uptime or load was not read.
 
     ``taken_at`` is the time of the read, ISO 8601. The text shows the time of day from ``taken_at``, in the same time
-    zone. The agent does not count logged-in users. The text says "0 users", because clients split the text there.
+    zone. The agent does not count logged-in users. But clients parse this part of the text, so the text always says
+    "0 users".
     """
     clock = re.search(r"T(\d\d:\d\d:\d\d)", taken_at)
     if view.uptime_s is None or view.load is None or clock is None:

@@ -44,10 +44,10 @@ _Held = Mapping[tuple[str, str], int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaced:
-    """Use of one resource class that nova does not know, and that the agent cannot allocate in full.
+    """Guests and volumes unknown to nova use more of one resource class than the agent can allocate.
 
-    ``wanted`` units are used, but only ``placed`` of them can be allocated. The scheduler takes the rest for free.
-    ``why``: the reason.
+    The agent should allocate ``wanted`` units, but can allocate only ``placed`` units. The scheduler counts the rest as
+    free. ``why``: the reason.
     """
 
     resource_class: str

@@ -26,7 +26,7 @@ _UNMANAGED = {
     OwnerKind.FOREIGN: Cause.FOREIGN_VOLUME,
     OwnerKind.ORPHANED: Cause.VOLUME_ORPHANED,
     OwnerKind.BLOCK_STORAGE: Cause.BLOCK_STORAGE,
-    # A thin pool with an instance's disk. The claim leaves out the pool's free data space, which guests can still get.
+    # A thin pool with an instance's disk. The bytes of the pool that guests can still get are not counted.
     OwnerKind.THIN_POOL: Cause.THIN_POOL,
 }
 

@@ -25,7 +25,7 @@ class Pmem(Resource):
     classes: frozenset[str] = frozenset()
 
     def owns(self, resource_class: str) -> bool:
-        """Return whether the class belongs to a label, configured now or earlier."""
+        """Return whether the class counts persistent memory, even if its label is no longer configured."""
         return resource_class.startswith(PMEM_PREFIX)
 
     def needs(self, settings: Settings) -> frozenset[str]:

@@ -116,7 +116,7 @@ def unknown_lines(
 def counts(findings: Iterable[SeenFinding]) -> dict[str, int]:
     """Return the number of all findings, and the numbers of findings of four kinds.
 
-    ``causes`` counts the findings that no other finding causes. ``not_known`` counts the findings whose state is
+    ``causes`` counts the findings with an empty ``caused_by``. ``not_known`` counts the findings whose state is
     unknown now.
     """
     listed = tuple(findings)

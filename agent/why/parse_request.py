@@ -32,7 +32,7 @@ MOST = 2**31 - 1
 POLICIES = ("none", "isolate")
 _OF_GROUPS = ("resources", "required", "member_of", "in_tree")
 _OF_ALL = ("group_policy", "root_required", "same_subtree")
-# Keys that only limit how many candidates Placement returns; the answer does not depend on these keys.
+# Keys that ``stocktake why`` ignores, because they only limit how many candidates Placement returns.
 _NO_MATTER = ("limit",)
 _KEY = re.compile(r"(resources|required|member_of|in_tree)([a-zA-Z0-9_-]{1,64})?")
 _LIMIT = re.compile(r"[1-9][0-9]*")

@@ -102,9 +102,9 @@ class HealRun:
 def healed(options: argparse.Namespace, ordered: Ordered) -> HealRun:
     """Run heal once.
 
-    Raises ConfigError if the configuration is wrong. If the operator has approved a plan, also raises ConfigError or
-    FolderUnavailable if the state directory cannot be used. Raises UsageError if a requested finding does not exist.
-    Raises NoDocument (exit code 75) if the audit could not read enough sources.
+    Raises ConfigError if the configuration is wrong. Raises UsageError if a requested finding does not exist. Raises
+    NoDocument (exit code 75) if the audit could not read enough sources. An approved plan needs the state directory:
+    without this directory, the function raises ConfigError or FolderUnavailable.
     """
     _check_codes(ordered)
     loaded = loaded_for(options)

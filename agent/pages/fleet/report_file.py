@@ -35,8 +35,8 @@ Document = Mapping[str, Any]
 #: Volumes and files with one of these values of ``owner_kind`` do not belong to the cloud.
 STRANGE_KINDS = frozenset({"leftover", "orphaned", "foreign", "unknown"})
 SPREAD_CODE = "consumer-on-several-providers"
-#: For each host the page lists at most this many consumers, orphaned providers and nodes, and volumes and files that do
-#: not belong to the cloud. It only counts the others.
+#: Each list of a host has at most this many entries, and the page only counts the others. The lists: consumers on
+#: several providers; orphaned providers and nodes; volumes and files that do not belong to the cloud.
 MOST_LISTED = 50
 #: Of each host's report, at most this many of the newest findings are kept, and of the consumers with the most VCPU and
 #: PCPU. The page's tables of these are about all hosts together.

@@ -33,9 +33,9 @@ _SYSTEMS = {"promised": "nova", "recorded": "placement"}
 class Loss:
     """One of the numbers "sold twice", "wasted" and "unaccounted", as amounts by resource class, without zeros.
 
-    ``missing``: the sources that the number needs but the audit could not read. If there are any, the amounts are those
-    of the last successful check, and the real amounts may be larger.
-    ``size_bytes``: the bytes without an owner in all stores; None for a number that does not count bytes.
+    ``missing``: the sources that the number needs but the audit could not read. If a source is missing, the amounts are
+    those of the last successful check, and the real amounts may be larger.
+    ``size_bytes``: the bytes without an owner, summed over all stores; None for a number that does not count bytes.
     ``seen``: when audits first saw the findings about the amounts (ISO 8601, earliest first).
     ``began``: when the faults in these findings began, if nova's database says so.
     """

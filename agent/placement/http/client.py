@@ -245,8 +245,8 @@ class PlacementClient:
         except kx.ClientException as error:
             self._unsent += self._session.sent == sent
             if isinstance(error, kx.EndpointNotFound):
-                # The catalog has no suitable endpoint. keystoneauth caches the catalog as long as the token. So drop
-                # the catalog and the token, because the operator may correct the catalog.
+                # The catalog has no suitable endpoint, but the operator may correct the catalog. keystoneauth would
+                # keep the old catalog until the token expires. So drop the catalog and the token.
                 self._adapter.invalidate()
             headers = getattr(getattr(error, "response", None), "headers", None) or {}
             raise self._held_by(answers.failure(f"{method} {path}", error), headers) from error

@@ -3,7 +3,7 @@
 The result (PciDevice) for a virtual function (VF) also has facts of its physical function (PF). The rules are nova's:
 
 - The VF's result has the PF's interface only while the VF has a network device of its own.
-- The VF's result has the PF's MAC address and the VF's number only if the PF has a MAC address.
+- The VF's result has the PF's MAC address and the VF's index (``vf_number``) only if the PF has a MAC address.
 - The VF's result has the PF's card serial if the VF's own VPD has no serial.
 - A virtual function that vDPA uses has the kind vDPA, not VF.
 

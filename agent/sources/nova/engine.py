@@ -223,8 +223,8 @@ class MariaDbCell:
 def statement_limit(seconds: float, *, is_mariadb: bool) -> str:
     """Return the SQL that makes the server abort a statement after ``seconds``, and lifts the server's row limit.
 
-    MySQL takes the time in ms, and limits only SELECT. If an operator has set ``sql_select_limit`` on the server, the
-    server returns at most that number of rows without an error, and a missing instance would look deleted.
+    On MySQL, the time is in ms and applies only to SELECT. If an operator has set ``sql_select_limit`` on the server,
+    the server returns at most that number of rows without an error, and a missing instance would look deleted.
     """
     limit = f"max_statement_time = {seconds:.3f}" if is_mariadb else f"max_execution_time = {int(seconds * 1000)}"
     return f"SET SESSION {limit}, sql_select_limit = {EVERY_ROW}"

@@ -1,8 +1,8 @@
 """Parse the JSON report of ``ndctl list -X``: the namespaces of persistent memory that guests can use.
 
-On a host without namespaces ndctl prints nothing at all, and older versions print a single namespace without a list. A
-namespace may lack a name, and has a ``daxregion`` only in devdax mode. Guests can use only a namespace that has both,
-so the parser skips all others.
+If the host has no namespace, ndctl prints nothing. If the host has one, older versions of ndctl print one object, not a
+list. A namespace may lack a name, and has a ``daxregion`` only in devdax mode. Guests can use only a namespace that has
+both, so the parser skips all others.
 """
 
 from __future__ import annotations
