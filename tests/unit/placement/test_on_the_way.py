@@ -58,7 +58,8 @@ def test_a_token_in_an_error_page_is_masked():
     assert token not in str(raised.value)
 
 
-def test_a_403_from_a_proxy_is_reported_as_placement_denied():
+def test_a_403_from_a_proxy_raises_placement_denied():
+    """A proxy before Placement answers 403 with HTML. The agent raises PlacementDenied, as for a 403 from Placement."""
     assert type(refusal(reply(403, "<html>blocked</html>"))) is PlacementDenied
 
 

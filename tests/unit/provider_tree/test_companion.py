@@ -316,10 +316,10 @@ def test_a_volume_is_always_allocated_while_it_changes_owner():
     assert [len(w.allocations) for w in plan.allocations] == [1, 0]
 
 
-def test_an_allocation_is_removed_first_if_space_is_short():
-    """A volume moves between two of the agent's consumers.
+def test_the_old_allocation_is_removed_first_if_disk_gb_is_full():
+    """The agent moves an allocation of DISK_GB from one consumer to another.
 
-    The disk is full, so the agent first removes the old allocation.
+    If DISK_GB has no free room, the removal comes first.
     """
     full = view(ours(Cause.BLOCK_STORAGE, DISK_GB=3), allocations(uuid("i1"), DISK_GB=16), provider=NOVA)
     plan = decided(world(placement=full, libvirt=host()), BESIDE).plan

@@ -169,8 +169,11 @@ def test_heal_declines_a_reshape_if_a_vgpu_is_unknown():
     assert "libvirt does not list the device, so its parent is not known" in declined(gpu_scene(libvirt=none))
 
 
-def test_a_reshape_leaves_out_cards_of_another_class():
-    """If one card has a resource class other than VGPU, a reshape of VGPU does not count the devices on this card."""
+def test_a_reshape_creates_no_provider_for_a_custom_class():
+    """A reshape moves VGPU from the root to a child provider for each card.
+
+    A card with a class other than VGPU gets none.
+    """
     chosen = facts.settings(
         mdev_types=(
             mdev_type("nvidia-11", "0000:06:00.0"),

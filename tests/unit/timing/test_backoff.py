@@ -52,8 +52,8 @@ def test_a_write_delay_is_kept_until_the_next_conflict():
     assert hold_s(1.6, 3, 4.4, 0.25) == 4.4
 
 
-def test_a_write_delay_above_ten_seconds_is_replaced():
-    """A delay of 200 seconds before a periodic audit's first write is replaced by a random part of ten seconds."""
+def test_a_delay_above_ten_seconds_becomes_a_random_delay():
+    """A periodic audit would wait 200 s before its first write. Instead it waits a random time of 0 to 10 s."""
     assert hold_s(1.6, 3, 200.0, 0.25) == 2.5
 
 
