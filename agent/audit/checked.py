@@ -84,8 +84,8 @@ def _codes(task: AuditTask, memory: AuditMemory, snapshot: Snapshot) -> Iterable
         yield _UNLISTED, PLACEMENT
     unread = [reading.source for reading in snapshot.readings if not reading.ok]
     if task.settings.role is Role.OBSERVER and unread:
-        # The finding companion-leftover says that one of the agent's own consumers is no longer needed. The unread
-        # source may show that this consumer is still needed.
+        # The finding companion-leftover says that one of the agent's own consumers is no longer needed. A
+        # source that was not read may show that this consumer is still needed.
         yield _LEFTOVER, unread[0]
     if task.settings.role is Role.OWNER and (memory.written is None or not task.owns()):
         # In role owner, the rule of trait-unexpected needs to know what the agent last wrote to the tree. A new process

@@ -37,8 +37,8 @@ def merged(mine: History, stored: History, ended: Set[str] = frozenset()) -> His
 def _alone(sighting: Sighting, other: History) -> Sighting:
     """Return the record of a finding that the history ``other`` lacks. Both histories are of the same boot.
 
-    The other process's last audit did not find the finding. So only later audits may count. A count of 1 stays if it is
-    from a later audit. Any other count becomes 0, because it may include earlier audits.
+    The last audit in ``other`` did not find the finding, so only later audits may count. If ``times`` counts one audit,
+    and that audit is later, ``times`` stays. Otherwise ``times`` becomes 0, because it may include earlier audits.
     """
     is_later = sighting.times == 1 and sighting.counted_at > (other.read_until or 0)
     return sighting if is_later else _uncounted(sighting)

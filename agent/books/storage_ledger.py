@@ -1,8 +1,8 @@
 """Assign every byte of the host's storage to an owner, in rows that add up to the size of each store.
 
 The row of a thin volume shows the bytes that lvm2 reports as written. agent/resources/volumes.py instead counts the
-volume's virtual size or its share of the pool. So that amount may be larger. If lvm2 cannot report how full a pool is,
-the rows of the pool's volumes show virtual sizes, up to the pool's size. Pure.
+volume's virtual size or its share of the pool, which may be larger. If lvm2 cannot report how full a pool is, the rows
+of the pool's volumes show virtual sizes, up to the pool's size. Pure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Build the sources that read storage: volume groups, persistent memory, Ceph pools and file systems.
 
-The sources that run commands (LVM, Ceph, ndctl) and the clients of stocktake-probe are imported late, because each
-takes memory and few hosts use more than one of them. The casts are only for mypy: ``name`` is writable in the protocol,
-but read-only in the sources, which are frozen dataclasses.
+The sources that run commands (LVM, Ceph, ndctl) and the clients of stocktake-probe are imported late, to save
+memory: few hosts use more than one of them. The casts are only for mypy: ``name`` is writable in the protocol, but
+read-only in the sources, which are frozen dataclasses.
 """
 
 from __future__ import annotations

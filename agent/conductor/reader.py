@@ -107,7 +107,7 @@ class ConductorState:
         return light_state(last.host, services, pulse, self._now(), sign)
 
     def _light_pulse(self, questions: Questions, services: tuple[Row, ...]) -> Pulse:
-        """Return the newest heartbeat and the time.
+        """Return the heartbeats and the current time.
 
         Ask for the conductors' heartbeats only if this host's nova-compute has no recent heartbeat.
         """

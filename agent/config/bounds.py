@@ -52,7 +52,7 @@ def bounded(loaded: Loaded, group: str, option: str) -> Any:  # noqa: ANN401 - a
 
 
 def check_bounds(loaded: Loaded) -> None:
-    """Raise ConfigError if numbers in Stocktake's own configuration files are out of bounds: one sentence for each."""
+    """Raise ConfigError with a sentence for each number in Stocktake's own files that is out of bounds."""
     refuse(problems_of(loaded, [_tolerated(key).refuse_own for key in BOUNDS]))
 
 

@@ -109,7 +109,7 @@ def retry_delay(failures: int, uniform: Callable[[float, float], float] = random
 
 
 def repeat_delay(repeats: int) -> float:
-    """Return the pause in seconds before an audit, after ``repeats`` audits in a row that each asked for another audit.
+    """Return the pause in seconds before the next audit, if the last ``repeats`` audits asked for another audit.
 
     The first repetition comes at once, and then the pauses grow. Otherwise the agent would audit without a pause if the
     host changed during every audit.

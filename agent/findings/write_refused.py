@@ -1,7 +1,7 @@
 """write-refused: Placement permanently rejects a write. The agent still makes all writes that do not depend on it.
 
-A finding is confirmed only if its texts stay the same from audit to audit. The texts of remedies may change, so
-Placement's error and the request id are in the text of a remedy. If an older Placement does not know a trait, the agent
+A finding is confirmed only if its texts, without the remedies, stay the same from audit to audit. Placement's error and
+the request id may change, so they are in the text of a remedy. If an older Placement does not know a trait, the agent
 writes all other traits, and the finding is only a warning.
 """
 

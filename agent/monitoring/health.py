@@ -54,10 +54,9 @@ class BusState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthState:
-    """The checks and the counts of failed audits, both by the name of the check.
+    """Each check by its name, and in how many audits in a row the check has failed (``losses``).
 
-    ``losses``: how many of the last audits in a row failed a check. A reload of the configuration removes the checks
-    but keeps these counts.
+    A reload of the configuration removes the checks but keeps ``losses``.
     """
 
     checks: Mapping[str, Check] = field(default_factory=dict)

@@ -153,8 +153,8 @@ def _wish(offer: Offer, observed: Provider | None) -> Wish:
 def _kept(view: PciView) -> Iterable[Nested]:
     """Yield a child for each device that is gone but allocated, with the allocated amounts and unchanged traits.
 
-    No child is yielded for a one-time-use device that is used up and not allocated: its provider stays as it is. If
-    only classes that provider.yaml files added to the provider are allocated, the child has no inventory.
+    If a one-time-use device is used up but not allocated, no child is yielded, and the provider stays as it is. A child
+    has no inventory if all its allocations are of classes that provider.yaml files added.
     """
     for name, provider in view.gone.items():
         held = view.held(provider)

@@ -57,7 +57,7 @@ def listed(amounts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 def class_place(name: str) -> tuple[int, str]:
-    """Return a key that sorts VCPU, PCPU, MEMORY_MB and DISK_GB first, and then by name."""
+    """Return a key that sorts VCPU, PCPU, MEMORY_MB and DISK_GB first, then the others by name."""
     return (FIRST_CLASSES.index(name) if name in FIRST_CLASSES else len(FIRST_CLASSES), name)
 
 

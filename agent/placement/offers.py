@@ -1,14 +1,14 @@
 """Read the providers that may serve a resource request: this host's tree with sharing providers, or the whole cloud.
 
-The audit has already read this host's tree; for that tree this module reads only the providers that share with it.
+For this host, the module reads only the trees of the sharing providers: the audit has already read the host's tree.
 
 For the whole cloud, this module sends few HTTP requests. One HTTP request is enough to find all providers with a
 requested trait, or all providers in a requested aggregate. The used amounts are in Placement's answer to a request for
 allocation candidates for one unit of a class. Only the inventory takes one HTTP request per provider, and only for
 providers that have a requested class.
 
-So the result for the whole cloud is incomplete. Of each provider's traits and aggregates, it contains only those that
-the resource request names, the aggregates of sharing providers, and the trait MISC_SHARES_VIA_AGGREGATE.
+So the result for the whole cloud is incomplete. It has only the requested traits and the trait
+MISC_SHARES_VIA_AGGREGATE, and only the requested aggregates and the aggregates of sharing providers.
 
 The allocation candidates omit a tree without free capacity for one unit of the requested class. This module reads the
 providers of such a tree one by one.

@@ -77,7 +77,7 @@ class SharingReader:
         )
 
     def _found(self, sharing: Iterable[Provider]) -> dict[Provider, tuple[Allocation, ...]]:
-        """Return the allocations on each provider, without the providers whose list is too large."""
+        """Return the allocations on each provider, without the providers that have too many allocations."""
         found: dict[Provider, tuple[Allocation, ...]] = {}
         for provider in sharing:
             if provider.uuid in self._too_large:

@@ -72,7 +72,10 @@ class Placing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Fitted:
-    """For one resource class: the units to allocate for each cause of use, and what cannot be decided or allocated."""
+    """The decision for one resource class. ``amounts``: the units to allocate by cause (such as foreign guests).
+
+    ``held_back`` and ``unplaced``: as in ``Placing``.
+    """
 
     amounts: Mapping[Cause, int]
     held_back: tuple[HeldBack, ...] = ()

@@ -49,7 +49,7 @@ def cpus_unclear(scene: Scene, instance: Instance, rows: Iterable[Row]) -> str |
 
 
 def guest_differs(rows: Iterable[Row]) -> str | None:
-    """Return a reason if the guest in libvirt does not have the promised number of CPUs of a class, else None."""
+    """Return a reason if the guest in libvirt has another number of VCPU or PCPU than the flavor, else None."""
     wrong = sorted(row.resource_class for row in rows if row.resource_class in _CPUS and row.held != row.promised)
     return f"the guest in libvirt does not have the flavor's number of {', '.join(wrong)}" if wrong else None
 

@@ -32,9 +32,9 @@ def counted_source(settings: Settings) -> str:
 
 
 def counted_store(snapshot: Snapshot, settings: Settings) -> CountedStore | None:
-    """Return the sizes of the storage for instances' disks; None if they are not known.
+    """Return the sizes of the storage for instances' disks; None if the sizes are unknown or doubtful.
 
-    They are not known either if the storage may be a wrong one, for example because it is not mounted (store_doubt.py).
+    For example, the sizes are doubtful if the right file system may not be mounted (store_doubt.py).
     """
     if store_doubt(snapshot, settings) is not None:
         return None

@@ -11,7 +11,7 @@ FORMS = "give a time such as 2026-11-22T03:00 (UTC), or how long ago: 90m, 36h, 
 
 
 def since(text: str, now: datetime.datetime) -> datetime.datetime:
-    """Parse a time (``2026-11-22T03:00``), or how long before ``now`` (``36h``). Raises ValueError if it is neither.
+    """Parse ``2026-11-22T03:00``, or ``36h`` (36 hours before ``now``). Raises ValueError for any other form.
 
     The result has a time zone. A time without a zone is in UTC, like all times that the agent prints.
     """

@@ -26,7 +26,7 @@ _CALM = frozenset({Condition.CLEAN, Condition.AWAITED})
 
 
 def by_harm(rows: Iterable[HostRow]) -> list[HostRow]:
-    """Return the rows in the order of ``IN_WORDS``, the host with the worst problems first; equal hosts by name."""
+    """Return the rows in the order of ``IN_WORDS``: the worst hosts first, and equally bad hosts by name."""
     return sorted(rows, key=_place)
 
 

@@ -1,4 +1,4 @@
-"""The last section: sentences about amounts, sources and findings of hosts that are not known.
+"""The last section: the hosts' unknown amounts, unread sources and unchecked findings.
 
 Pure: the module uses no clock, file, socket or log.
 """

@@ -112,7 +112,7 @@ class ClassBooks:
 
 
 def class_books(facts: HostFacts) -> tuple[ClassBooks, ...]:
-    """Return the classes of the host: VCPU, PCPU, MEMORY_MB, DISK_GB first, then by name."""
+    """Return the classes of the host: VCPU, PCPU, MEMORY_MB, DISK_GB first, then the others by name."""
     rows: dict[str, list[LedgerRow]] = defaultdict(list)
     for row in facts.report.ledger:
         if not row.outside_tree:

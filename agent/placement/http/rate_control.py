@@ -26,8 +26,8 @@ FIRST_SPREAD_S = 4.0
 #: server gets few requests anyway: the worker retries failed audits less and less often (agent/daemon/worker.py).
 AWAY = 3
 AWAY_SPREAD_S = 10.0
-#: The smallest upper limit of the random pause if no answer came, in seconds. It is small, because a request to a
-#: server that is down costs the server nothing.
+#: After a request without an answer, the upper limit of the random pause is at least this many seconds. This is short,
+#: because a request to a server that is down costs the server nothing.
 NO_ANSWER_SPREAD_S = 1.0
 #: Factor by which a refusal raises the upper limit of the random pause.
 GROWTH = 2.0

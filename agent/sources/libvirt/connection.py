@@ -41,7 +41,7 @@ def silence() -> None:
 def open_read_only(uri: str) -> libvirt.virConnect:
     """Open a new read-only connection, with keep-alive if the driver supports it.
 
-    If the daemon hangs, this call blocks for ever: run the call on a thread for which callers wait with a deadline.
+    If the daemon hangs, this call never returns. So never wait for this call without a deadline.
     Raises libvirt.libvirtError, and SourceUnavailable if the test driver's file cannot be opened.
     """
     return _opened(uri, libvirt.openReadOnly)

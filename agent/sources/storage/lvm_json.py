@@ -212,8 +212,8 @@ class _Parents:
         if "spare" in roles:
             self._spares.add(name)
         if roles >= _CHECKSUMS:
-            # A volume with dm-integrity's checksums belongs to the volume NAME that it protects. Only its name,
-            # NAME_imeta, shows this: lvm2 reports no other link.
+            # The volume NAME_imeta has dm-integrity's checksums and belongs to the volume NAME. Only the names show
+            # this: lvm2 reports no other link.
             self._users[name].add(name.removesuffix("_imeta"))
 
     def of(self, name: str) -> str | None:
