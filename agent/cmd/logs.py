@@ -153,8 +153,8 @@ class JsonFormatter(formatters.JSONFormatter):
         return f'{{"event": "{event_name(record)}", {line[1:]}' if is_ours(record) else line
 
     def _line(self, record: stdlib.LogRecord) -> str:
-        # The second format() must not run in an ``except`` block. In such a block, oslo.log would find the
-        # RecursionError in sys.exc_info() and add it to the log line. So this method uses ``suppress`` instead.
+        # After a RecursionError, format only the record's text. Do this outside an ``except`` block: inside the block,
+        # oslo.log would find the RecursionError in sys.exc_info() and add this error to the log line.
         with contextlib.suppress(RecursionError):
             return str(super().format(record))
         shown = stdlib.makeLogRecord(record.__dict__)

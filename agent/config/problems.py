@@ -53,7 +53,7 @@ class Tolerated(NamedTuple):
 
 
 def novas_notices(loaded: Loaded, key: Key, problems: Iterable[str], outcome: str) -> Iterator[str]:
-    """Yield a notice for each problem of a value from nova.conf; ``outcome``: what the agent does instead."""
+    """Yield a notice for each problem of a value from nova.conf. ``outcome`` says how the agent treats the value."""
     if is_novas(loaded, key):
         yield from (f"{problem}. nova-compute starts despite this value; {outcome}" for problem in problems)
 

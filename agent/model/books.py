@@ -98,8 +98,7 @@ class DesiredTree:
     ``providers``: the root first, then the other providers.
     ``obsolete``: uuids of providers to delete, sorted.
     ``left_alone``: uuids of child providers that the agent does not change now, for example after a failed read.
-    ``added``: classes and traits from provider.yaml files. If no file names one of them any more, the agent must still
-    remove it.
+    ``added``: classes and traits that provider.yaml files added. The agent removes an addition once no file names it.
     """
 
     providers: tuple[DesiredProvider, ...]

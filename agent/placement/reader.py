@@ -4,7 +4,7 @@ One ``GET /resource_providers?in_tree=`` lists all providers of the tree with th
 unchanged, nothing was added or changed. But three changes leave the generation as it was:
 
 - An allocation was removed by ``DELETE /allocations/{c}`` (measured). So allocations are read again when the audit
-  requests it, and only for providers that had allocations. A provider without allocations has none as long as its
+  requests it, and only for providers that had allocations. A provider that had no allocations still has none if its
   generation is unchanged.
 - The provider was renamed. So every read takes names and parents from the list of the tree.
 - The database was replaced by a backup. agent/timing/full_read_schedule.py decides when everything is read again.

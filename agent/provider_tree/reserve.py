@@ -48,8 +48,8 @@ def not_below(inventory: Inventory, terms: ReserveTerms, observed: Inventory | N
     """Return the inventory with a ``reserved`` that is not lower than in Placement, and the terms of this ``reserved``.
 
     ``observed`` is the inventory in Placement. The terms are the amounts that add up to ``reserved``, which never
-    exceeds the total. The agent calls this function while it cannot tell how much the guests and volumes use that nova
-    does not know.
+    exceeds the total. The agent calls this function while it cannot tell the usage of guests and volumes that nova does
+    not know.
     """
     kept = min(observed.reserved, inventory.total) if observed else 0
     if kept <= inventory.reserved:

@@ -116,8 +116,8 @@ class ConsumerExplanation:
     """The explanation of one consumer. ``scope`` has the consumer's rows and findings, and the host's whole inventory.
 
     ``not_counted`` maps a class to the reason why the agent does not compute promised and held amounts of the class.
-    ``unread``: for each of the consumer's classes, the sources that could not be read. ``unread_anywhere``: the same
-    for all classes of the host together.
+    ``unread`` maps each of the consumer's classes to the sources that could not be read. ``unread_anywhere`` has the
+    unread sources of all classes of the host.
     """
 
     consumer: str

@@ -222,8 +222,8 @@ def _served(volumes: tuple[Volume, ...], claimed: Mapping[str, _Owner], split: f
 def _target(volume: Volume, split: frozenset[str]) -> str | None:
     """Return the path of the volume with which this volume's bytes may be counted: its parent, its origin or its pool.
 
-    Return None if there is no such volume. The pools in ``split`` and their thin volumes are counted separately: the
-    result is None for such a pool, and for a thin volume in the pool that is not a snapshot.
+    Return None if there is no such volume. Also return None for a pool in ``split`` and for the pool's thin volumes,
+    which are counted separately. A thin snapshot is the exception: the result is its origin.
     """
     if volume.path in split:
         return None

@@ -157,8 +157,8 @@ def judged_for_membership(
 ) -> tuple[OfferedProvider, ...]:
     """Return the providers to check against ``member_of``: at least one of them must be in the required aggregates.
 
-    ``offered`` is always one of them. For the unnumbered group the tree's root is another, unless ``offered`` is a
-    sharing provider.
+    The result always contains ``offered``. For the unnumbered group, the result also contains the tree's root, unless
+    ``offered`` is a sharing provider.
     """
     return (offered, tree.root) if not group.suffix and tree.owns(offered) else (offered,)
 
@@ -168,7 +168,7 @@ def judged_for_forbidden(
 ) -> tuple[OfferedProvider, ...]:
     """Return the providers to check for forbidden aggregates: none of them may be in such an aggregate.
 
-    ``offered`` is always one of them. For the unnumbered group the tree's root is another, even if ``offered`` is a
-    sharing provider.
+    The result always contains ``offered``. For the unnumbered group, the result also contains the tree's root, even if
+    ``offered`` is a sharing provider.
     """
     return (offered,) if group.suffix else (offered, tree.root)

@@ -73,7 +73,7 @@ def _undecided(slots: tuple[Slot, ...]) -> Obstacle:
 def _sums(problem: Problem, _tree: OfferedTree) -> Iterator[Obstacle]:
     """Yield an obstacle for each class of which all groups together request too much.
 
-    If each class alone would fit, yield an obstacle for each class that several groups request.
+    If there is no such class, yield an obstacle for each class that several groups request.
     """
     contested = sorted(contested_classes(problem.slots))
     short = [name for name in contested if search(_of_class(problem, name)) is not SearchResult.FITS]

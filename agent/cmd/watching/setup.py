@@ -46,7 +46,7 @@ class Receivers:
 
 
 class Watched:
-    """All nova cells. ``everywhere`` is their common list of expected hosts. Leaving a ``with`` block closes all."""
+    """All nova cells. ``everywhere`` is their common list of expected hosts. A ``with`` block ends with ``close``."""
 
     def __init__(self, cells: Sequence[WatchedCell], everywhere: ExpectedList | None) -> None:
         self.cells = tuple(cells)

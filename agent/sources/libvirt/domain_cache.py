@@ -55,7 +55,7 @@ class DomainCache:
             self._all_changed = True
 
     def to_read(self, states: Mapping[str, DomainState]) -> frozenset[str]:
-        """Return the uuids of the domains in ``states`` to read now.
+        """Return the uuids of those domains in ``states`` whose XML must be read now.
 
         If an event reports a change after this call, the next call returns the domain again.
         """
