@@ -711,9 +711,9 @@ def test_s162_heal_corrects_project_and_user_of_an_allocation(host):
 
 
 def test_s163_audit_exits_3_on_findings_and_heal_exits_4(host):
-    """`stocktake audit` exits with 3 if it has findings, and `stocktake heal` with 4 after a change.
+    """`stocktake audit` finds a leak and exits with 3.
 
-    After the repair, both commands exit with 0.
+    `stocktake heal` repairs the leak and exits with 4. Then both exit with 0.
     """
     held = {"VCPU": 2, "MEMORY_MB": 256, "DISK_GB": 5}
     host.allocate("i1", here=held)

@@ -253,8 +253,8 @@ def test_the_daemon_publishes_new_disk_gb_after_adopt(placement, host, mounts):
 
 
 @pytest.mark.parametrize("role", ["observer", "companion"])
-def test_adopt_also_works_in_roles_without_inventory(placement, host, mounts, role):
-    """`stocktake adopt --store` accepts changed storage also in the roles that publish no inventory."""
+def test_adopt_store_works_as_observer_and_companion(placement, host, mounts, role):
+    """`stocktake adopt --store` accepts changed storage in the roles observer and companion too."""
     host.options["agent"] = {"role": role}
     host.configure()
     placement.make_provider(host.name, uuid=host.provider_uuid)

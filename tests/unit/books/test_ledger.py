@@ -135,7 +135,10 @@ def test_the_ledger_has_no_amounts_of_an_unread_source(lost, unknown):
 
 
 def test_nova_amounts_are_unknown_without_a_node_name():
-    """The agent does not know the name of this host's compute node, so it cannot tell which instances are here."""
+    """The agent does not know the host's compute node.
+
+    Then it does not know which amounts nova promised to instances here.
+    """
     kept = written(WORLD, node=None)
     assert kept.promised.claims == ()
     assert not kept.state_known

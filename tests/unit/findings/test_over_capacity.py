@@ -376,5 +376,6 @@ def test_no_pinning_conflict_without_nova_or_libvirt(lost):
 
 
 def test_no_pinning_conflict_is_reported_while_a_cpu_is_offline():
+    """Two instances are pinned to one CPU. While any CPU of the host is offline, the agent reports no conflict."""
     offline = tuple(dataclasses.replace(cpu, online=cpu.id != 3) for cpu in TWO_CELLS.cpus)
     assert of_cpus(pinned("a", 1), pinned("b", 1), libvirt=dataclasses.replace(TWO_CELLS, cpus=offline)) == []

@@ -20,6 +20,6 @@ def test_microversion_1_39_has_all_optional_features():
     )
 
 
-def test_microversion_1_38_has_consumer_types():
-    """Consumer types are an optional feature for the agent. Placement offers them from microversion 1.38 on."""
+def test_consumer_types_are_named_with_their_microversion():
+    """The agent lists optional features of Placement. For consumer types, the list shows the microversion 1.38."""
     assert optional_features(TYPED)[0][-1] == f"consumer types ({spoken(TYPED)})"

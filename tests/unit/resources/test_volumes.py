@@ -266,10 +266,10 @@ def test_a_vdo_pool_counts_for_the_instance_that_uses_it() -> None:
     assert shares(vdo, volume("vpool", 50, segment_type="vdo-pool")) == {"vpool": (OwnerKind.INSTANCE, 50, 0)}
 
 
-def test_a_volume_in_a_thin_pool_unknown_to_nova_has_0_bytes() -> None:
-    """An LVM thin pool contains only a volume that nova does not know.
+def test_a_volume_in_a_foreign_thin_pool_has_0_bytes() -> None:
+    """A thin pool contains no disk of an instance.
 
-    The agent counts 0 bytes for the volume, because the bytes count for the pool.
+    The agent counts all bytes for the pool, and 0 bytes for a volume in the pool.
     """
     assert pool_with("tpool", "x")["x"] == (OwnerKind.PART, None, 0, "vg0/tpool")
 

@@ -148,8 +148,8 @@ def test_losses_are_unknown_if_placement_was_not_read():
     assert not any(loss.is_none for loss in (losses.sold_twice, losses.wasted, losses.unaccounted))
 
 
-def test_the_wasted_amounts_are_known_if_lvm_was_not_read():
-    """Wasted amounts are allocations that nothing uses, so the host page knows them without data from LVM."""
+def test_wasted_allocations_are_shown_if_lvm_was_not_read():
+    """Wasted amounts are allocations that no instance uses. The host page computes them without data of LVM."""
     sources = tuple(dataclasses.replace(each, ok=each.name != "lvm") for each in SCREEN.sources)
     losses = losses_of(dataclasses.replace(SCREEN, sources=sources, findings=(FOREIGN,)))
     assert losses.wasted.is_known

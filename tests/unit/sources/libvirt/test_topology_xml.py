@@ -99,8 +99,11 @@ def test_page_sizes_are_read_for_each_numa_cell():
         ("x86_64_two_sockets", [(0, 65536, 4), (1, 65536, 4)]),
     ],
 )
-def test_numa_cells_are_read_on_each_architecture(name, cells):
-    """The agent reads NUMA cells, their memory and CPUs of nine recorded hosts, among them aarch64 and Xen."""
+def test_numa_cells_are_read_from_recorded_host_xml(name, cells):
+    """libvirt's XML of nine hosts is test data.
+
+    The agent reads each NUMA cell with its memory and its number of CPUs.
+    """
     found = parse_topology(document("capabilities", name)).cells
     assert [(cell.id, cell.memory_mib, len(cell.cpu_ids)) for cell in found] == cells
 

@@ -56,7 +56,10 @@ def test_the_newer_of_two_mounts_on_a_folder_is_measured(tmp_path: Path, mounts:
 
 @needs_mounts
 def test_a_bind_mount_has_the_path_of_its_source_folder(tmp_path: Path, mounts: Mounts):
-    """For a bind mount, the agent finds the path of the source folder in the file system, such as /nova."""
+    """A folder /nova of a file system is bind-mounted elsewhere.
+
+    The agent finds the path /nova, from the file system's root.
+    """
     mounts.tmpfs(tmp_path / "srv", 3)
     (tmp_path / "srv" / "nova").mkdir()
     mounts.bind(tmp_path / "srv" / "nova", tmp_path / "instances")
