@@ -192,7 +192,7 @@ class ViewRequest:
     - ``fresh_allocations``: read allocations even if no generation changed.
     - ``everything``: read everything again, except the records of consumers whose generation is unchanged.
     - ``usages``: compare the usages that Placement counts with the allocations that Placement lists. This takes one
-      request for each provider. Unless ``spares_nothing``, compare only the providers that differed last time.
+      request for each provider. If ``spares_nothing`` is False, compare only the providers that differed last time.
     """
 
     root_uuid: str

@@ -41,8 +41,7 @@ class Checks:
     ``unread``: the sources that were not read. ``not_asked``: the unread sources that the agent did not try to read.
     ``parts``: guests, instances (uuids) and paths that could not be read, each with its source.
     ``rows``: the messages about rows of nova's database that do not parse; each message names the uuids in its row.
-    ``codes``: finding codes that this audit did not check, each with the source that was missing. If writes were
-    missing, WRITES takes the place of the source.
+    ``codes``: finding codes that this audit did not check, each with what the audit lacked: a source, or WRITES.
     ``is_new_process``: this is the process's first audit, which does not know what the agent wrote before.
     ``recorded_is_fresh``: this audit itself read the allocations.
     ``unrecorded``: consumers with allocations on this host. The agent did not read their allocations on other hosts.

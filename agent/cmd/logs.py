@@ -203,8 +203,7 @@ def is_ours(record: stdlib.LogRecord) -> bool:
 def event_name(record: stdlib.LogRecord) -> str:
     """Return the event name of the record: its constant text in lower case with hyphens, such as ``finding-appeared``.
 
-    If the text has values after a colon, as some messages repeated from nova have, the name is made of the part before
-    the colon.
+    If the logger inserts values into the text (nova-compute's log lines), the name is the part before the first colon.
     """
     text = str(record.msg)
     return _NOT_KEBAB.sub("-", (text.partition(":")[0] if "%(" in text else text).lower()).strip("-")

@@ -165,7 +165,7 @@ class ConductorState:
 
 
 def _node_names(state: NovaState) -> list[str]:
-    """Return the names of the nodes that the last full read found on this host; migrations are requested by node."""
+    """Return the names of the nodes that the last full read found on this host."""
     here = {instance.node for instance in state.instances if instance.host == state.host and not instance.deleted}
     names = {node.hypervisor_hostname for node in state.nodes if node.host == state.host} | here
     return sorted(name for name in names if name)

@@ -81,8 +81,8 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 
 def _placement(folder: Path, connection: str) -> Application:
     """Return Placement's WSGI application, after migrating the database to the current schema."""
-    # Write the database URL to a file. Placement reads the option ``connection`` while oslo.config parses the files.
-    # Code can set an option only after this, which would be too late.
+    # Placement reads the option ``connection`` while oslo.config parses the files. Code can set an option only after
+    # the parsing, so the database URL must be in a file.
     path = folder / "placement.conf"
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         file.write(_configuration(connection))

@@ -29,9 +29,9 @@ from agent.model.snapshot import STATE
 # usually needs new reports of two services (decisive_heartbeat).
 WAIT_S = 30.0
 POLL_S = 1.0
-# The new heartbeat must be later by this margin than both the clock and the last heartbeat at the start of the wait.
-# Otherwise it does not prove that nova's rows are new: heartbeats have whole seconds, some databases round them, and
-# the services' clocks may differ.
+# When the wait starts, the agent reads the clock and the last heartbeat. A new heartbeat must be later than these two
+# times by this margin, because heartbeats have whole seconds, some databases round them, and the services' clocks may
+# differ.
 MARGIN = datetime.timedelta(seconds=2)
 
 

@@ -119,10 +119,9 @@ def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing
 def released(snapshot: Snapshot, settings: Settings, wanted: DesiredTree) -> tuple[PutAllocations, ...]:
     """Return the writes by which an agent in role owner removes the allocations of its own consumers.
 
-    In role owner, ``reserved`` counts the use for which these consumers stand. The new ``reserved`` must be written
-    first. If the agent cannot decide the ``reserved`` of a class now, a consumer with allocations of this class keeps
-    all its allocations. The use may then be counted twice for a while, but this is less wrong than not to count the
-    use.
+    In role owner, ``reserved`` counts the use that these allocations counted in role companion. The new ``reserved``
+    must be written first. If the agent cannot decide the ``reserved`` of a class now, a consumer with allocations of
+    this class keeps all its allocations. Placement then counts the use twice, which is better than not at all.
     """
     view = snapshot.placement.value
     if view is None or view.root is None:

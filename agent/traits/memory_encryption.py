@@ -1,8 +1,8 @@
 """Decide which kinds of memory encryption guests can have, and when the agent clears AMD SEV's trait on the root.
 
 Each kind has a child provider, which also has the kind's trait (nested/memory_encryption.py). An older nova-compute put
-MEM_ENCRYPTION_CONTEXT and HW_CPU_X86_AMD_SEV on the root. As soon as a child publishes the trait, the agent clears the
-trait on the root, because the encryption contexts are on the child now: the root can serve no guest with SEV.
+the trait HW_CPU_X86_AMD_SEV and the inventory of MEM_ENCRYPTION_CONTEXT on the root. The agent clears this trait on the
+root if a child has the trait: the inventory is then on the child, and the root can serve no guest with SEV.
 
 No host has both AMD's and Intel's kinds. If one kind is unknown, the agent treats all kinds as unknown.
 """
@@ -64,7 +64,7 @@ def models(host: HostFacts, settings: Settings) -> tuple[EncryptionModel, ...]:
 def unknown_because(host: HostFacts, settings: Settings) -> str | None:
     """Return why it is unknown which kinds of memory encryption guests can have; None if it is known.
 
-    libvirt's missing data is a reason only if the kernel or the configuration allows SEV or TDX.
+    Data from libvirt is needed only if the kernel or the configuration allows SEV or TDX.
     """
     return _sev_unknown_because(host) or _tdx_unknown_because(host, settings)
 
@@ -140,8 +140,8 @@ def _tdx_guests(host: HostFacts, settings: Settings) -> int:
 
 
 def _tdx_capacity(host: HostFacts, settings: Settings) -> int | None:
-    # As in nova, the option applies even if it exceeds the number of guests for which the kernel has keys, although
-    # nova's help text says otherwise. agent/config/reading/host_checks.py reports an option that is too high.
+    # nova uses num_intel_tdx_guests even if the kernel has keys for fewer guests (nova's help text is wrong). The agent
+    # does the same. agent/config/reading/host_checks.py reports a number that is too high.
     return host.tdx_capacity if settings.intel_tdx_guests is None else settings.intel_tdx_guests
 
 

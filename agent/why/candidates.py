@@ -58,7 +58,7 @@ class Slot:
 
 
 def slots_of(group: RequestGroup, tree: OfferedTree) -> tuple[Slot, ...]:
-    """Split the group into parts that need one provider each. A Slot has a part, and the providers that suffice."""
+    """Split the group into slots. A single provider must satisfy a whole slot."""
     return tuple(
         Slot(group=group, amounts=amounts, domain=tuple(o for o in tree.reach if is_served(group, amounts, o, tree)))
         for amounts in parts_of(group)

@@ -1,11 +1,11 @@
-"""Decide which error of agent/errors.py to raise for Placement's answer, or for no answer. No other module does so.
+"""Choose the error of agent/errors.py for a failed request to Placement. No other module chooses it.
 
 A 409 has several meanings. The error code in its body (microversion 1.23 and later) says whether the agent must read
 again or report the error to the operator. Only one 409 has no code of its own: the answer to an allocation for which
 the provider has no room.
 
 A status below 400 does not prove success: an HTML page with 200 comes from a proxy, not from Placement. A 404 without
-Placement's error document comes from a proxy, for example from one without a route. Such a 404 must not make the agent
+Placement's error document comes from a proxy, for example a proxy without a route. Such a 404 must not make the agent
 believe that its providers are gone. No credential gets into a message (agent/text/redact.py).
 """
 

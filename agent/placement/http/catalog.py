@@ -3,9 +3,9 @@
 The catalog comes with the token and is cached as long as the token, usually hours. keystoneauth never refreshes the
 catalog earlier, so if the endpoint moves, connections fail until the token expires.
 
-This adapter drops the catalog together with its token if the connection fails, and the next request gets both from
-Keystone again. The adapter drops them once at the start of an outage, and then again every CATALOG_RETRY_S seconds.
-Otherwise an outage of Placement would make the whole fleet flood Keystone.
+If a connection to Placement fails, this adapter drops the token and its catalog, and the next request gets a new token
+and catalog from Keystone. In a long outage the adapter drops them only every CATALOG_RETRY_S seconds, so that the
+fleet does not flood Keystone.
 """
 
 from __future__ import annotations
