@@ -90,7 +90,7 @@ def test_a_finding_mentions_no_reserve_if_nothing_is_reserved():
     [settings(volume_groups=("vg1",)), lvm_settings(volume_groups=("vg0", "vg1"))],
     ids=["guests' disks are files", "another group than the guests'"],
 )
-def test_a_volume_outside_the_guests_volume_group_is_not_reserved(chosen):
+def test_a_volume_outside_the_guests_group_is_not_reserved(chosen):
     """An unknown LVM volume is not in the volume group of the guests' disks.
 
     The agent reports the volume and reserves nothing.

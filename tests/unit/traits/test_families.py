@@ -105,7 +105,7 @@ def test_the_order_of_capabilities_does_not_change_the_traits(capabilities, chos
 
 @given(capability_sets, choices)
 def test_supported_traits_stay_if_capabilities_are_unknown(capabilities, chosen):
-    """If libvirt's capabilities could not be read, the agent neither sets nor removes traits that depend on them."""
+    """If libvirt's capabilities could not be read, the agent removes no trait that the host supports."""
     whole, nothing = wishes(world(capabilities), chosen), wishes(world(None, hypervisor_version=0), chosen)
     for name, wish in whole.items():
         assert not wish.wanted & nothing[name].unwanted, name
