@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-# The version of each object that the agent requests, as obj_tree_get_versions of nova 34.0.0 returns it. Every *list*
-# version here already existed in Ussuri, so conductors of Ussuri and later accept these lists.
+# The version of each object that the agent requests, as obj_tree_get_versions of nova 34.0.0 returns it. The
+# versions of the *List* objects already existed in Ussuri, so conductors of Ussuri and later accept these versions.
 MANIFEST: Mapping[str, str] = {
     "BlockDeviceMapping": "1.21",
     "BlockDeviceMappingList": "1.18",

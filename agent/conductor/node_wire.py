@@ -129,7 +129,7 @@ def _pools_text(cells: Cells) -> str | None:
 
 
 def _without_changes(value: object) -> object:
-    """Return ``value`` without each key ``nova_object.changes``, because nova's database does not store this key."""
+    """Return ``value`` without the keys ``nova_object.changes``, which nova's database does not store."""
     if isinstance(value, dict):
         return {key: _without_changes(each) for key, each in value.items() if key != "nova_object.changes"}
     return [_without_changes(each) for each in value] if isinstance(value, list) else value

@@ -39,7 +39,7 @@ class AuditFacts:
     ``refused``: writes of this audit that Placement rejected permanently; empty before the agent tries the writes.
     ``unknown_traits``: standard traits that this Placement does not know.
     ``left``: providers that were still in Placement after the agent deleted their compute node records.
-    ``cleared``: traits that the agent did not want on the root provider at its last write; empty before a first write.
+    ``cleared``: unwanted traits of the root provider, as of the agent's last write; empty before the first write.
     """
 
     snapshot: Snapshot
@@ -111,10 +111,10 @@ class Rule:
         """Return a finding with this rule's code.
 
         Without ``provider_uuid`` the finding is about this host's root provider. ``remedies`` are in the order in which
-        to try them. A remedy of the kind HEAL gets its command here; if heal does not make this repair in the agent's
-        role, the remedy is left out. ``headline`` is cut to one line (agent/text/headline.py). ``known`` (facts that
-        may help the operator) and ``began`` (when the fault began, and why) are shown with the finding and are not part
-        of its evidence.
+        to try them. A remedy of the kind HEAL gets its command here; the remedy is left out if ``healed_in`` does not
+        contain the agent's role. ``headline`` is cut to one line (agent/text/headline.py). ``known`` (facts that may
+        help the operator) and ``began`` (when the fault began, and why) are shown with the finding and are not part of
+        its evidence.
         """
         found = Finding(
             code=self.code,

@@ -1,9 +1,9 @@
 """consumer-on-several-providers: a consumer has allocations of one class in this host's tree and in another tree.
 
-Placement's record of a consumer has its allocations on all providers. An allocation in another tree is a fault only if
-the consumer also has an allocation of the same class in this host's tree. If this host's tree has no such allocation,
-the other tree may belong to a sharing provider, and an allocation there is right. While a migration of the instance is
-in progress, the allocations on both hosts are right.
+Placement's record of a consumer lists the consumer's allocations on all providers. An allocation in another tree is a
+fault only if the consumer also has an allocation of the same class in this host's tree. Otherwise the other tree may
+belong to a sharing provider, and the allocation is right. While a migration of the instance is in progress, the
+allocations on both hosts are right.
 """
 
 from __future__ import annotations

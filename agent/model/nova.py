@@ -309,7 +309,7 @@ class StateSign:
     is_settled: bool = True
 
     def changed_since(self, before: StateSign) -> tuple[str, ...]:
-        """Return the names of the parts with another value in ``before``. Parts that one object lacks are left out."""
+        """Return the names of the parts that differ from ``before``. A part that only one object has is left out."""
         known = dict(before.parts)
         return tuple(name for name, value in self.parts if name in known and known[name] != value)
 

@@ -164,9 +164,8 @@ class SourceStatus:
 class ThinPoolUse(NamedTuple):
     """A thin pool's use; a value is None if it is unknown.
 
-    ``data_ratio`` is the used fraction of the pool's data space, ``metadata_ratio`` that of the pool's metadata space.
-    A full space has the fraction 1.0. ``overcommit_ratio`` is the sum of the thin volumes' virtual sizes, divided by
-    the pool's size.
+    ``data_ratio``: the used fraction of the pool's data space (1.0: full). ``metadata_ratio``: the used fraction of the
+    pool's metadata space. ``overcommit_ratio``: the sum of the thin volumes' virtual sizes, divided by the pool's size.
     """
 
     path: str

@@ -1,8 +1,8 @@
 """Compute the host's NUMA cells: the CPUs, the memory and the huge pages that guests may use.
 
 Two rules are unexpected. Without ``cpu_dedicated_set``, guests can be pinned to the shared CPUs too, unless
-``cpu_shared_set`` says that these CPUs are only for sharing. Huge pages that are reserved for the host do not lower the
-cell's memory. The cell's list of page sizes shows them as ``reserved``.
+``cpu_shared_set`` says that these CPUs are only for sharing. Huge pages that are reserved for the host still count
+in the cell's memory. ``CellPages.reserved`` is the number of these pages.
 """
 
 from __future__ import annotations

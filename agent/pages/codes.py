@@ -15,5 +15,5 @@ UNKNOWN_USE = frozenset(
     }
 )  # fmt: skip
 
-#: Findings about compute nodes and providers that no host has.
+#: Findings about former compute nodes and the providers of these nodes.
 ORPHANS = frozenset({"compute-node-orphaned", "provider-orphaned"})

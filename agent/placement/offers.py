@@ -223,10 +223,10 @@ def _aggregates(client: PlacementClient, request: ResourceRequest, sharing: Iter
 def _used_everywhere(
     client: PlacementClient, request: ResourceRequest, listed: Sequence[Provider]
 ) -> dict[str, Amounts]:
-    """Return the used amounts of each provider that is in Placement's answer about candidates for one unit of a class.
+    """Return {provider uuid: used amounts} from Placement's answers to ``GET /allocation_candidates``.
 
-    The answer for the first requested class usually contains the other classes too. A request for another class is sent
-    only if the class is in no answer yet. The last request, for VCPU, finds hosts without any requested class.
+    Each request is for one unit of one class. An answer usually contains the providers' other classes too, so the
+    function skips a class that is already in an answer. VCPU comes last, to find hosts that have no requested class.
     """
     found: dict[str, Amounts] = {}
     asked = [name for group in request.groups for name, _ in group.resources]

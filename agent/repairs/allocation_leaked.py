@@ -1,4 +1,4 @@
-"""allocation-leaked: remove a consumer's allocations on this host if the cloud has deleted its instance."""
+"""allocation-leaked: remove a consumer's allocations on this host if the consumer's instance is deleted."""
 
 from __future__ import annotations
 

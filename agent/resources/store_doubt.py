@@ -83,7 +83,7 @@ class GuestDisks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreDoubt:
-    """Why the agent does not trust the present store. ``now`` is this store, ``before`` the remembered store."""
+    """Why the agent does not trust the present store (``now``). ``before`` is the remembered store."""
 
     before: StoreMark | None
     now: StoreMark

@@ -133,9 +133,9 @@ def _share_out(
 ) -> dict[str, int]:
     """Divide the bytes of some thin pools among their thin volumes. Return how many bytes of each pool are left.
 
-    ``split`` has the paths of these pools. ``served`` names the volume with which a thin volume's bytes are counted,
-    usually the thin volume itself. ``taken`` has the bytes of each volume, by path. The function changes ``taken``: it
-    moves each thin volume's share from the pool to the volume that ``served`` names.
+    ``split`` has the paths of these pools. ``served`` maps a volume's path to the path under which the volume's bytes
+    are counted. Usually the paths are equal. ``taken`` maps a path to the bytes that are counted under the path. The
+    function changes ``taken``: it moves each thin volume's share from the pool's path to the path in ``served``.
     """
     volumes_in: dict[str, list[Volume]] = defaultdict(list)
     room: dict[str, int] = {}

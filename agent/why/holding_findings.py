@@ -4,9 +4,9 @@ Placement counts such capacity as used or reserved. There are two cases. An allo
 instance's flavor, or has no instance. Or a guest or volume unknown to nova uses the host, and the agent reports this
 usage to Placement: in ``reserved``, or as an allocation of a consumer that the agent created.
 
-Each row of the report's ledger says how much of one resource class one consumer takes. This amount counts for the code
-of every finding about the consumer. But if one of these codes equals the row's verdict, the amount counts only for that
-code. A finding without a consumer, such as over-capacity, gets no amount. Pure: no I/O.
+Each row of the report's ledger says how much of one resource class one consumer takes. If a finding about the consumer
+has the row's verdict as its code, the amount counts for this code only. Otherwise the amount counts for the code of
+every finding about the consumer. A finding without a consumer, such as over-capacity, gets no amount. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def findings(facts: HostFacts) -> Section:
 def groups_of(facts: HostFacts) -> list[list[SeenFinding]]:
     """Return the findings in groups of similar findings, one group for each block of the section.
 
-    A finding that another finding causes is left out.
+    Findings that are caused by another finding are left out.
     """
     return [list(group) for group in alike(causes_of(facts.report.findings, names_of(facts.report)), _likeness)]
 
