@@ -70,7 +70,7 @@ _TAKERS: Mapping[str, tuple[frozenset[str], ...]] = {
 def with_causes(findings: tuple[SeenFinding, ...]) -> tuple[SeenFinding, ...]:
     """Return the findings of one audit, in the same order, with ``caused_by`` and ``symptoms`` set.
 
-    A finding that this audit could not check (state unknown) may also be a root or a symptom.
+    Roots and symptoms may be findings that this audit could not check (state unknown).
     """
     found = [seen.finding for seen in findings]
     causes: dict[str, set[str]] = defaultdict(set)

@@ -133,7 +133,7 @@ class AuditQueue:
             return max(0.0, due_at - now)
 
     def hold(self) -> None:
-        """Make no audit due until ``release``, except for a request of an operator or a peer."""
+        """Delay all audits until ``release``, except those requested by ``request_now`` or ``request_by_peer``."""
         with self._changed:
             self._held = True
 

@@ -115,7 +115,7 @@ def prepared(
 def _migrations(
     task: AuditTask, state: NovaState | None, consumers: tuple[str, ...]
 ) -> Mapping[str, tuple[Migration, ...] | None]:
-    """Return all migrations of each of the consumers' instances; None for an instance if they cannot be read.
+    """Return all migrations of each consumer's instance; None for an instance whose migrations cannot be read.
 
     In roles other than companion, return nothing: only the guard nova-at-work uses the migrations, and only role
     companion needs this guard.

@@ -172,8 +172,8 @@ class PlacementView:
     ``reparents``: whether the server can replace or remove a provider's parent (microversion 1.37). An older server can
     only set a parent for a provider that has none.
     ``microversion``: the newest microversion that the server supports, None if the agent did not ask.
-    ``unlisted``: usage that Placement counts but lists in no consumer's allocations, sorted. It is also empty if the
-    audit did not request usages. ``usages_are_read``: whether the audit requested them.
+    ``unlisted``: usage that Placement counts but lists in no consumer's allocations, sorted. Empty if the audit did
+    not request usages. ``usages_are_read``: whether the audit requested usages.
     """
 
     root_uuid: str

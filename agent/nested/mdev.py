@@ -88,8 +88,7 @@ class MediatedDevices(NestedFamily):
     def withdrawn(self, snapshot: Snapshot, settings: Settings) -> frozenset[ProviderKey]:
         """Return the child providers of physical devices that offer no mediated devices.
 
-        Some of these devices offer nothing only because their mediated devices would exceed the configured maximum of
-        the type.
+        A device that would exceed the configured maximum of its type offers no mediated devices.
         """
         totals = _totals(snapshot, settings)
         return frozenset(ProviderKey(KIND, parent) for parent, total in totals.items() if total == 0)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 #: Findings about amounts that the cloud promised and Placement does not count.
 MISSING = frozenset({"allocation-missing"})
-#: Findings about use of the host that the cloud does not know.
+#: Findings about amounts that are in use on the host but unknown to the cloud.
 UNKNOWN_USE = frozenset(
     {
         "unmanaged-use-unplaced", "guest-unknown", "guest-running-deleted", "usage-unlisted", "volume-foreign",

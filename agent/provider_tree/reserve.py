@@ -1,4 +1,4 @@
-"""Decide ``reserved`` of one class: the operator's own reserve plus what guests and volumes unknown to nova use.
+"""Decide ``reserved`` of one class: the operator's reserve plus the usage of guests and volumes unknown to nova.
 
 Placement computes the capacity as (total − reserved) × ratio. At ratio 4, a reserve of 1 CPU takes 4 VCPU from the
 capacity. So the VCPU of an unknown guest are divided by the ratio. Disk space in bytes is not divided. Only the sum is

@@ -277,9 +277,9 @@ def unread(report: AuditReport) -> tuple[str, ...]:
 
 
 def unread_books(report: AuditReport, *resource_classes: str) -> Unread:
-    """Return {book: unreadable sources} for each book that lacks amounts of these classes because of such sources.
+    """Return {book: sources}: the unreadable sources from which the book takes amounts of these classes.
 
-    A book is one system's list of amounts. A consumer without an amount in such a book may use more than 0.
+    A book is one system's list of amounts. A consumer without an amount in a returned book may use more than 0.
     """
     missing = {book: _missing(book, report, resource_classes) for book in BOOKS}
     return {book: sources for book, sources in missing.items() if sources}

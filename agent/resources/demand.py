@@ -5,10 +5,10 @@ rounded up to GiB. Dedicated CPUs are PCPU. Each label of persistent memory has 
 takes one MEM_ENCRYPTION_CONTEXT.
 
 An extra spec ``resources:X=N`` replaces the flavor's own number for VCPU, MEMORY_MB or DISK_GB, and N=0 removes the
-class. With a spec for PCPU, the flavor's own VCPU do not count. But the amounts of ``hw:cpu_policy`` and ``hw:pmem``
-replace those of such a spec, and ``hw:mem_encryption`` adds one context. The spec may also be in a numbered or named
-group (``resources1:X=N``, ``resources_NAME:X=N``). The amounts of a class in all groups are added up. Zero amounts are
-left out. Requests of an image, a port or a device profile are not part of a flavor.
+class. With ``resources:PCPU=N``, the flavor's own VCPU do not count. ``hw:cpu_policy`` and ``hw:pmem`` take precedence
+over ``resources:X=N``. ``hw:mem_encryption`` adds one context. An extra spec may belong to a numbered or named group
+(``resources1:X=N``, ``resources_NAME:X=N``). The amounts of a class in all groups are added up. Zero amounts are left
+out. Requests of an image, a port or a device profile are not part of a flavor.
 """
 
 from __future__ import annotations

@@ -44,10 +44,11 @@ def wait_s(conflict: int, random01: float, round_s: float = 0.0) -> float:
 def hold_s(before_s: float, conflicts: int, well_after_s: float, random01: float) -> float:
     """Return the seconds by which the next periodic audit delays its first write.
 
-    ``before_s`` is the delay of this audit. If this audit had no conflict, the next audit has the same delay.
+    ``before_s`` is the delay of this audit. ``well_after_s`` is the time from the moment when this audit was ready to
+    write until its last attempt to write began.
 
-    Otherwise the next delay is ``well_after_s``. This audit was ready to write, and began its last attempt to write
-    ``well_after_s`` seconds later. If ``well_after_s`` exceeds 10 s, the delay is a random time below 10 s.
+    If this audit had no conflict, the next delay is ``before_s``. Otherwise the next delay is ``well_after_s``. If
+    ``well_after_s`` exceeds 10 s, the next delay is a random time below 10 s.
     """
     if not conflicts:
         return before_s

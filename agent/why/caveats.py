@@ -25,7 +25,7 @@ def single(ratio: float) -> float:
 def in_single_precision(tree: OfferedTree) -> OfferedTree | None:
     """Return the tree with the allocation ratios as MySQL stores them.
 
-    Return None if these ratios change no capacity (in whole units). Then the caller need not search again.
+    Return None if these ratios change no capacity (in whole units). Then the caller need not check the tree again.
     """
     if not any(_loses(offered) for offered in tree.reach):
         return None

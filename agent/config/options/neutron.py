@@ -1,4 +1,4 @@
-"""[neutron] and [neutron_physnet_NAME]: the NUMA cells of each physical network. The names are those of nova.conf."""
+"""[neutron] and [neutron_physnet_NAME]: the NUMA cells of each physical network. nova.conf has these options too."""
 
 from __future__ import annotations
 

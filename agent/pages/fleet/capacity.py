@@ -137,8 +137,8 @@ def _bar(name: str, bar: _Bar, top: float, per_unit: float) -> Iterator[Shape]:
 def _widths(exact: Sequence[float]) -> list[float]:
     """Return the widths of a bar's parts.
 
-    A part that would be too narrow to see gets the width _LEAST. The widest part gets narrower by the same total, so
-    that the bar keeps its width.
+    A part that would be too narrow to see gets the width _LEAST. The widest part loses the width that these
+    parts gain, so the bar keeps its width.
     """
     widths = [max(_LEAST, width) for width in exact]
     if widths:

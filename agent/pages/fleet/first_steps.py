@@ -185,7 +185,7 @@ def _note(code: str, rows: Sequence[HostRow]) -> str:
 
 
 def _results(rows: Sequence[HostRow], named: set[str]) -> str:
-    """Return a sentence that lists all findings that only result from findings in the table; "" if there are none."""
+    """Return a sentence that lists the symptoms of the findings in the table; "" if there are no symptoms."""
     found: Counter[str] = Counter()
     for row in rows:
         if row.seen and row.seen.causes is not None:

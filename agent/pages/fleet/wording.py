@@ -159,7 +159,7 @@ def name(text: str) -> str:
 def host_cell(row: HostRow, places: Mapping[tuple[str, str], str] | None = None) -> Cell:
     """Return the cell with the host's name. If ``places`` has the id of the host's row, the name links to the row.
 
-    The text after the name says if the host is disabled, and from when a silent host's numbers are.
+    The cell also says if the host is disabled, and shows the date of a silent host's numbers.
     """
     target = (places or {}).get(row.key, "")
     notes = [note for note in ("disabled" if row.disabled else "", as_of(row)) if note]
