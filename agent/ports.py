@@ -220,9 +220,9 @@ class PlacementReader(Protocol):
         ...
 
     def orphans(self, view: PlacementView, uuids: frozenset[str]) -> PlacementView:
-        """Return ``view`` and, in it, the trees of these orphaned compute nodes. Raises PlacementError.
+        """Return ``view`` with the trees of the orphaned compute nodes ``uuids``. Raises PlacementError.
 
-        A compute node is orphaned if libvirt does not report it any more. Its allocations are read now.
+        libvirt no longer reports an orphaned compute node. The allocations on the trees are read now.
         """
         ...
 

@@ -1,9 +1,8 @@
 """Load and save the history of findings, and merge what another process of this host has saved meanwhile.
 
 A process loads the history once. Each later audit checks whether another process (a command, or the daemon) has saved
-the history since. An audit that changed only timestamps of the history does not write the file, except the first audit
-of a process, and an audit after a change that is not saved yet. The timestamps of the last audit are in report.json
-(agent/host_files).
+the history since. An audit saves the history if more than timestamps changed, if an earlier change is not saved yet, or
+if the audit is the first of its process. The timestamps of the last audit are in report.json (agent/host_files).
 """
 
 from __future__ import annotations

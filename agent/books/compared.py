@@ -29,7 +29,7 @@ _BLANKS: dict[str, Any] = {f.name: f.metadata[BLANK] for f in dataclasses.fields
 
 
 def compared(snapshot: Snapshot, settings: Settings, subject: Subject, before: Compared | None) -> Compared:
-    """Compare nova's database, the host and Placement. If the facts equal the last audit's, return its result again."""
+    """Compare nova's database, the host and Placement. If the last audit had equal facts, return the last result."""
     basis = Basis(facts=still(snapshot), settings=settings, subject=subject)
     if before is not None and before.basis == basis:
         # Keep the newer facts, although they equal the old facts. The next snapshot shares objects with the newer

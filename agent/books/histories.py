@@ -14,9 +14,10 @@ from agent.model.finding import History, Sighting
 
 
 def merged(mine: History, stored: History, ended: Set[str] = frozenset()) -> History:
-    """Return ``mine`` with the findings of ``stored``, except the findings with the ids ``ended``, which are gone.
+    """Return a history with the findings of ``mine`` and ``stored``.
 
-    Everything except the findings and ``read_until`` comes from ``mine``. ``read_until`` comes from the newer history.
+    A finding of ``stored`` whose id is in ``ended`` has ended and is left out. ``read_until`` comes from the newer
+    history, and all other values come from ``mine``.
     """
     is_newer = mine.boot != stored.boot or (mine.read_until or 0) >= (stored.read_until or 0)
     known = {one.id: one for one in stored.sightings if one.id not in ended}

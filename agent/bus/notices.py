@@ -19,7 +19,7 @@ SCHEMA_VERSION = 1
 AUDIT_END = "stocktake.audit.end"
 FINDING = "stocktake.finding."
 
-#: The maximum number of items in a notification's ``evidence``. A finding may be about 1,000 volumes.
+#: The maximum number of items in a notification's ``evidence``. A finding may list 1,000 volumes.
 EVIDENCE = 20
 
 INFO = "info"

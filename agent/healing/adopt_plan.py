@@ -94,8 +94,8 @@ def _names(facts: AdoptFacts, uuid: str) -> tuple[NameStep, ...]:
 def _is_still_named_after(old: str, new: str, child: Provider) -> bool:
     """Return True if nova or the agent created the child and its name still begins with the root's old name.
 
-    If the new root name itself begins with ``old_``, the names of renamed children also begin with ``old_``. So return
-    False for a child whose name begins with the whole new root name: the child is already renamed.
+    If the root ``a`` gets the name ``a_b``, a renamed child such as ``a_b_x`` still begins with ``a_``. Then return
+    False for a child whose name begins with ``a_b_``: this child is already renamed.
     """
     is_renamed = new.startswith(f"{old}_") and child.name.startswith(f"{new}_")
     return child.name.startswith(f"{old}_") and not is_renamed and bool(child.traits & {AGENT_OWNER, RIVAL})

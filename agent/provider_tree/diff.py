@@ -30,7 +30,7 @@ from agent.provider_tree.tree_moves import Place, Places, depth, places
 
 
 def diff(wanted: DesiredTree, view: PlacementView, unknown_traits: frozenset[str] = frozenset()) -> Plan:
-    """Return the plan: the writes, and the generation that the agent read of each existing provider to be written.
+    """Return the plan: the writes, and the generations in ``view`` of the existing providers that the plan updates.
 
     ``unknown_traits`` are traits that this Placement does not know. Placement rejects any set of traits that contains
     one of them.

@@ -47,9 +47,10 @@ class Resource(Protocol):
         ...
 
     def own_reserve(self, snapshot: Snapshot, settings: Settings) -> tuple[tuple[str, int], ...]:  # noqa: ARG002
-        """Return the amounts that the operator reserves for the host, each with a name such as that of an option.
+        """Return (name, amount) for each amount that the operator reserves for the host.
 
-        The default is (). The sum of the amounts may exceed the inventory's total.
+        The name is an option's name or ``image-cache``. The default is (). The sum of the amounts may exceed
+        the inventory's total.
         """
         return ()
 

@@ -65,7 +65,7 @@ class Findings(ReportingCommand, ListCommand):
     def listing(self, parsed_args: argparse.Namespace) -> tuple[Listing, int]:
         """Return the findings that pass all filters, and the exit code.
 
-        Exit codes: 0 no findings, 3 findings, 2 a source was not read or a finding is unknown.
+        The exit code is 2 if a source was not read or a finding has the state unknown, 3 if there are findings, else 0.
 
         Raises UsageError on an unknown finding code, and on a consumer's name that several consumers have.
         """

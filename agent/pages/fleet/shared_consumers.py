@@ -73,8 +73,8 @@ def shared_of(facts: FleetFacts) -> list[Shared]:
 def homes_of(facts: FleetFacts) -> Mapping[str, str]:
     """Return the hosts that have errors but are not at fault, each with a text for the table of the worst hosts.
 
-    A host is not at fault if all its errors are about consumers that run on this host. The surplus allocations of these
-    consumers are on other hosts.
+    A host is not at fault if each error is about a consumer that runs on this host but also has allocations on other
+    hosts.
     """
     living: dict[str, list[Shared]] = defaultdict(list)
     for each in shared_of(facts):

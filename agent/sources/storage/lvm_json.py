@@ -238,8 +238,8 @@ class _Parents:
     def origin_of(self, name: str) -> str | None:
         """Return the volume of which ``name`` is a snapshot, or None.
 
-        If ``name`` is a cached volume, lvm2 reports as its origin a hidden part of ``name`` itself. A cached volume is
-        no snapshot, so the result is None.
+        lvm2 reports a hidden part of a cached volume as the volume's origin. But a cached volume is no snapshot, so
+        the result is None.
         """
         origin = self._origins[name]
         is_part = origin.startswith("[") and self.of(_bare(origin)) == name
