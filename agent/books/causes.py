@@ -143,7 +143,7 @@ def _claims(root: Finding, evidence: frozenset[Claim]) -> frozenset[Claim]:
 
 
 def _unlisted(root: Finding, symptom: Finding) -> float:
-    """Return how much usage without a consumer Placement counts according to the finding ``root``.
+    """Return the usage that Placement lists for no consumer, according to the finding ``root``.
 
     Return 0 if ``root`` is not a finding usage-unlisted, or if ``symptom`` is about another provider or resource class.
     """

@@ -176,8 +176,8 @@ def set_override(conf: cfg.ConfigOpts, group: str, name: str, value: Any) -> Non
 def literal(value: Any) -> Any:  # noqa: ANN401 - as above
     r"""Return the value with each ``$`` (as in a password) escaped, so that oslo.config does not substitute it.
 
-    The escape is ``\$`` and not ``$$``, because a value may itself contain ``\$``. The escape ``$$`` would change it to
-    ``\$$``, and oslo.config would read the first two characters as an escape.
+    The escape is ``\$`` and not ``$$``. With ``$$``, the value ``\$`` would become ``\$$``, and oslo.config would read
+    the first two characters as an escape.
     """
     if isinstance(value, str):
         return value.replace("$", r"\$")

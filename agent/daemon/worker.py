@@ -280,8 +280,7 @@ class Worker:
     def _remember(self) -> None:
         """Save the history of findings at the end of the process.
 
-        This is necessary because an audit does not write the file if only times in the history have changed. So before
-        this call the times in the file may be old.
+        This is necessary because an audit does not write the file if only timestamps in the history have changed.
         """
         configured = self._in_use
         if configured is not None and configured.publish is not Publish.NEVER:

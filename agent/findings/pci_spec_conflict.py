@@ -1,8 +1,8 @@
 """pci-spec-conflict: entries of ``[pci] device_spec`` and this host's devices contradict each other.
 
 nova-compute does not start in this case. The agent leaves the device's provider as it is and publishes the rest of
-the host. While Placement cannot be read, the device's own provider is unknown. So the finding is always about the root
-provider, and names the device's address.
+the host. The finding names the device's address. The finding is about the root provider, because the device's own
+provider is not always known.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ class FindingsFile:
         return with_last_report(history, self._last_report()) if history.sightings or history.losses else history
 
     def changed(self) -> History | None:
-        """Return the history if another process has saved it since the last load or save here, otherwise None."""
+        """Load the history if another process has replaced the file since the last load or save; else return None."""
         return None if _stamp(self.path) == self._stamp else self.load()
 
     def save(self, history: History) -> bool:

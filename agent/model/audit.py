@@ -136,13 +136,13 @@ class AuditMemory:
     - ``unsaved_history``: whether the findings' history has changes that are not in its file yet.
     - ``ended``: the findings that ended since the agent last saved the history.
     - ``settings``: the settings of the last audit.
-    - ``reconfigured``: the last change of the settings that may end findings.
+    - ``reconfigured``: the last configuration change that may have ended findings.
     - ``wrote``: the consumers and providers that the last audit wrote.
     - ``last_good``: (source, monotonic seconds) of each source's last successful read.
     - ``compared``: the last comparison of the books. The next audit reuses it if the facts have not changed.
     - ``guests``: uuids of the libvirt domains at the last read. The next audit also reads nova's rows of these uuids.
     - ``shared_due_in``: after how many audits the agent reads sharing providers again; 0 means in the next audit.
-    - ``store``: the store that DISK_GB counted last.
+    - ``store``: the store from which the agent last computed DISK_GB.
     - ``full_state``: the last full read of the cloud's state. None: the next audit reads in full.
     """
 

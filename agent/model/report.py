@@ -138,8 +138,7 @@ class SourceStatus:
     - ``denied``: whether the source rejected the agent's credentials, so that retries do not help.
     - ``read``: ``full`` if the agent read nova's rows, ``light`` if it only checked that they had not changed.
     - ``behind_s``: how many seconds old nova's rows may be (the age of ``NovaState.heartbeat``). None if unknown.
-    - ``asked``: False if the agent did not try to read the source. ``not_asked_because`` names the other source that
-      could not be read and is the reason.
+    - ``asked``: whether the agent tried to read the source. ``not_asked_because``: if not, why.
     - ``lost_since``: since when the source cannot be read (ISO 8601 UTC). ``losses``: in how many audits since then.
     - ``reason``: why the read failed, as one word (``failure_reason`` in agent/errors.py).
 

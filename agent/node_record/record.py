@@ -1,8 +1,8 @@
 """Decide what the compute node record of this host should say, and which columns must be written.
 
-A column whose source was not read keeps its stored value, so a failed read never causes the agent to write a zero. If a
-row has this host's uuid but was not read in full, the agent must not create the record: nova would overwrite that row,
-whichever host it belongs to.
+A column whose source was not read keeps its stored value, so a failed read never causes the agent to write a zero.
+While an undeleted row has this host's uuid, the agent creates no record: nova would overwrite the row, even the row of
+another host.
 """
 
 from __future__ import annotations

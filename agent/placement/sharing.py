@@ -8,8 +8,8 @@ a read returns only one window of a long list of consumers, and the next read be
 The set of sharing providers rarely changes, and most hosts are in aggregates without a sharing provider. So the agent
 reads the set again only when the tree's aggregates change, or when an audit reads everything again.
 
-If the list of a provider's allocations is too large, the agent does not request the list again before it reads the set
-again. A large list is much work for Placement, and all hosts of the aggregate would request it.
+If a provider's list of allocations is too large, the agent does not request this list until it next reads the set of
+sharing providers. A large list is much work for Placement, and all hosts of the aggregate would request the list.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
 Placement 16.0.0 has three surprising rules. First, for a granular group only the provider's own aggregates count; for
 the unnumbered group the aggregates of the tree's root count too. Second, with ``in_tree``, no provider from outside the
 tree serves the unnumbered group. Third, for a group without resources Placement ignores which tree ``in_tree`` names.
-No provider satisfies such a group if it has no required trait and no aggregate either. Pure: no I/O.
+
+No provider satisfies a group that has no resources, no required trait and no ``member_of``. Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -239,8 +239,8 @@ class _Walk:
     def _may_be_rooted(self, suffixes: frozenset[str]) -> bool:
         """Whether the groups with these suffixes can still respect same_subtree.
 
-        They can if one provider is an ancestor of all providers that are chosen for these groups so far. This provider
-        must itself be chosen for one of these groups, or may still be chosen. A provider counts as its own ancestor.
+        They can if all providers that are chosen for these groups so far have a common ancestor that is one of the
+        chosen providers, or that can still be chosen for one of these groups. A provider is its own ancestor here.
         """
         served = zip(self._slots, self._chosen, strict=False)
         chosen = {offered.provider.uuid for slot, offered in served if slot.group.suffix in suffixes}

@@ -24,7 +24,7 @@ class StoreMark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreRecord:
-    """The contents of the file in the state directory that remembers which store DISK_GB counted.
+    """The contents of store.json: the store from which the agent last computed DISK_GB.
 
     ``mark`` is None if the operator made the agent forget the store with ``stocktake undo``.
     """

@@ -71,7 +71,7 @@ class Pace:
     """What one client remembers of Placement's answers, in order to compute the next pause.
 
     ``best_s``: the latency of the quickest answer so far.
-    ``pushed_s``: the upper limit, in seconds, of the random pause that refusals cause.
+    ``pushed_s``: the upper limit, in seconds, of the random pause after a refusal.
     ``refusals``: the number of refusals in a row.
     ``quiet_until``: no read is sent before this time, in monotonic seconds.
     ``paused_s``: the sum of this audit's pauses.
@@ -141,7 +141,7 @@ def _late_s(best_s: float, answer: Answer, manners: Manners) -> float:
 
 
 def _pushed_s(pace: Pace, status: int | None) -> float:
-    """Return the upper limit of the random pause that refusals (429, 502, 503, 504) and missing answers cause.
+    """Return the upper limit of the random pause after a refusal (429, 502, 503, 504) or a missing answer.
 
     ``status`` is the newest answer's status, None without an answer.
     """

@@ -96,12 +96,12 @@ def canonical_arch(text: str) -> str:
 
 
 def host_question(capabilities: ET.Element) -> str:
-    """Return the XML that asks baselineCPU for the host's features: the host's ``<cpu>``. Raises SourceInconsistent."""
+    """Return the host's ``<cpu>`` as XML, to ask baselineCPU for the host's features. Raises SourceInconsistent."""
     return ET.tostring(_host_cpu_element(capabilities), encoding="unicode")
 
 
 def model_question(capabilities: ET.Element, model: str) -> str:
-    """Return the XML that asks baselineCPU for a model's features: a ``<cpu>`` with this model and no ``<feature>``.
+    """Return a ``<cpu>`` with this model and no ``<feature>`` as XML, to ask baselineCPU for the model's features.
 
     As in nova's query, arch, vendor, topology and maxphysaddr are those of the host. Raises SourceInconsistent.
     """

@@ -1,8 +1,9 @@
 """Measure the disk files of all defined domains, and nova's ``instances_path``.
 
 Most reads only compare the modification times of two folders (``instances_path`` and the image cache), and return the
-last result again. The source measures again in five cases: the set of disks has changed; a file's problem has changed;
-an entry of one of the two folders was created or removed; the last measurement is old; forget() was called.
+last result again. The source measures again in four cases: the set of disks has changed; an entry of one of the two
+folders was created or removed; the last measurement is old; forget() was called. Each read also tries again what could
+not be measured.
 
 A hung network mount blocks only this source's own thread, never the audit. If a measurement outlasts the deadline, the
 read fails, and the next read uses the late result.
