@@ -80,7 +80,10 @@ class Book:
     blanks: list[Blank] = field(default_factory=list)
 
     def register(self, options: Iterable[tuple[str, cfg.Opt]]) -> None:
-        """Register all new options. Move lines that set a new option to nothing from ``held`` to ``blanks``."""
+        """Register all new options.
+
+        If a line in ``held`` gives a new option no value, move the line to ``blanks``.
+        """
         for group, opt in options:
             if self.conf.register_opt(opt, group=in_oslo(group)):
                 self.options.append((group, opt))

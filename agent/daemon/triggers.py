@@ -82,7 +82,7 @@ class IntervalTrigger:
         self._stopped = threading.Event()
 
     def start(self, interval_s: float | None) -> None:
-        """Start the thread. It calls ``request`` first after 0.5 to 1.5 intervals. ``identity`` decides when."""
+        """Start the thread, which calls ``request`` for the first time after 0.5 to 1.5 intervals."""
         self.interval_s = interval_s
         if interval_s is None:
             return

@@ -39,7 +39,7 @@ def deletion(database: DatabaseAccess | None, table: str, row_id: int) -> tuple[
 
 
 def _quoted(text: str) -> str:
-    """Return the text as a Python string in double quotes, because ``line`` puts single quotes around the program."""
+    """Return the text as a Python string in double quotes: ``line`` puts single quotes around the Python program."""
     return json.dumps(text, ensure_ascii=False)
 
 

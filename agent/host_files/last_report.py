@@ -4,7 +4,7 @@ The daemon does not write findings.json if only times have changed. So after a c
 last saw a finding. A report of another boot, or of an audit before the last save, changes nothing.
 
 The history counts the audits in a row that saw a finding, and heal acts when this count is high enough. If the daemon
-could not save the history, the saved count may be too high, because a later audit may have begun to count again. So the
+could not save the history, the saved count may be too high, because a later audit may have restarted the count. So the
 lower of the saved count and the report's count is used. Pure: no I/O.
 """
 

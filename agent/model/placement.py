@@ -205,7 +205,7 @@ class PlacementView:
         return used
 
     def provider(self, uuid: str) -> Provider | None:
-        """Return the provider of the tree with the given uuid, None if the tree has no such provider."""
+        """Return the tree's provider that has this uuid, None if the tree has no such provider."""
         return next((p for p in self.providers if p.uuid == uuid), None)
 
     @property

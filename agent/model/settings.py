@@ -122,7 +122,7 @@ class DatabaseAccess:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceAccess:
-    """Where an operator reaches the sources by hand; remedies' commands contain these values. Contains no credentials.
+    """What the commands in remedies need to reach the sources: addresses and names. Contains no credentials.
 
     ``placement_url`` is None if Placement's URL comes from Keystone's catalog; ``auth_url`` is Keystone's URL.
     ``broker`` (the first host of transport_url) is set if nova-conductor is the state source, ``database`` if the

@@ -26,9 +26,9 @@ class BesideReader:
     def read(self, view: PlacementView, uuids: Iterable[str]) -> PlacementView:
         """Return ``view`` with the agent's own providers that are outside this host's tree, in the field ``beside``.
 
-        ``uuids`` are the agent's own providers. ``beside`` has one tree for each of them that ``view`` lacks. All
-        allocations are read from Placement, none from the cache. Raises PlacementError, or GenerationConflict if
-        providers were deleted during each of two attempts to read them.
+        ``uuids`` are the agent's own providers. For each provider that ``view`` lacks, ``beside`` has one tree. All
+        allocations are read from Placement, none from the cache. Raises PlacementError, or GenerationConflict if two
+        reads of a tree fail because providers were deleted.
         """
         missing = sorted(frozenset(uuids) - {provider.uuid for provider in view.providers})
         self._readers = {uuid: self._readers.get(uuid) or TreeReader(self._client) for uuid in missing}

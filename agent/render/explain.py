@@ -58,7 +58,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exact:
-    """Two sums over all rows whose size in bytes is known: what the host holds, in the class's unit, and the bytes."""
+    """The sum of the held amounts and the sum of the sizes in bytes, over all rows whose size in bytes is known."""
 
     amount: int
     size_bytes: int

@@ -75,9 +75,9 @@ def _kept_back(rows: Iterable[LedgerRow], inventory: Iterable[InventoryRow]) -> 
 
 
 def _unpromised(row: LedgerRow, kept: frozenset[tuple[str, str]]) -> int:
-    """Return the part of the row's amount that Placement counts as taken although nova gave it to no instance.
+    """Return the part of the row's amount that Placement counts as used, but that nova promised to no instance.
 
-    Return 0 for a consumer that the agent created: the guest or volume for which it stands has a ledger row too.
+    Return 0 for a consumer that the agent created: the consumer's guest or volume has a separate ledger row.
     """
     if row.consumer_kind == OWN_KIND:
         return 0

@@ -169,8 +169,8 @@ def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun
                 _answer(command, ran, form, _commands(built))
                 _say_how_to_go_on(built)
         if keep:
-            # With --keep, the cloud stays, so cancel the clean-up. Not earlier: if the lines above cannot be printed,
-            # the operator does not know how to remove the cloud, and the clean-up removes the cloud.
+            # The operator now knows how to remove the cloud, so cancel the clean-up. If printing fails, the clean-up
+            # removes the cloud.
             standing.pop_all()
     if not keep:
         progress("done")

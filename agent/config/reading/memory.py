@@ -79,7 +79,7 @@ def huge_page_notices(loaded: Loaded) -> Iterator[str]:
 
 
 def _pages_of(loaded: Loaded, text: str) -> ReservedPages | None:
-    """Parse an entry of reserved_huge_pages. Return None if nova.conf's entry is for pages that no host can have."""
+    """Parse an entry of reserved_huge_pages. Return None if nova.conf has the entry and no host can have such pages."""
     return parse_novas_pages(text) if is_novas(loaded, _HUGE_PAGES) else parse_reserved_pages(text)
 
 

@@ -50,7 +50,7 @@ class ResourceView:
 
     ``cells`` is None if the host has no NUMA topology in nova's sense. ``disk_available_least_gib`` may be negative.
     ``pci_devices`` is the number of PCI functions that libvirt lists. ``pci_pools`` has the free PCI devices. A device
-    is free if no libvirt domain uses it and no row of nova that the agent could read gives it to a guest.
+    is free if no libvirt domain uses the device, and nova assigns the device to no guest in the rows that were read.
     ``supported_instances`` has (architecture, hypervisor, mode) in nova's spelling. ``unknown`` names the figures that
     could not be read.
     """

@@ -140,7 +140,7 @@ def _missing(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator
 def _wrong_tls(conf: cfg.ConfigOpts, group: str, auth: BaseAuthPlugin) -> Iterator[str]:
     options = conf[group]
     # The library ``requests`` (HTTPAdapter.cert_verify) reads ``cafile`` only for an https URL, but ``certfile`` and
-    # ``keyfile`` for any URL. So a missing ``cafile`` is no mistake if all URLs are http. nova-compute starts then too.
+    # ``keyfile`` for any URL. So if all URLs are http, a missing ``cafile`` is no mistake, also for nova-compute.
     is_secure = any(url.lower().startswith("https") for _, _, url in _urls(conf, group, auth))
     cafile = options.cafile if is_secure else None
     for problem in tls_problems(cafile, options.certfile, options.keyfile):

@@ -135,7 +135,7 @@ class Reply:
 
 
 def _is_text(found: object) -> bool:
-    """Whether each string can be encoded as UTF-8. The check encodes nothing, because that would take more memory."""
+    """Whether all strings in ``found`` can be encoded as UTF-8. To save memory, the check does not encode them."""
     waiting = [found]
     while waiting:
         match waiting.pop():
