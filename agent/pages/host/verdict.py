@@ -36,7 +36,7 @@ def verdict(facts: HostFacts) -> Section:
     if facts.stale:
         blocks.append(Note(text=facts.stale, meaning=Meaning.UNREAD))
     for source in facts.unread_sources:
-        why = source.error or f"{source.not_asked_because or 'another source'} is unread"
+        why = source.error or source.not_asked_because or "another source could not be read"
         text = f"{source.name} was not read: {cut(why, 600)}{_lost(source, facts.now)}"
         blocks.append(Note(text=text, meaning=Meaning.UNREAD))
     if (causes := glance(facts)) is not None:

@@ -49,7 +49,7 @@ def ms_text(duration_ms: float) -> str:
 def why_unread(source: SourceStatus) -> str:
     """Return the reason why the audit could not read the source."""
     if not source.asked:
-        return f"not asked, because {source.not_asked_because or 'another source'} could not be read"
+        return f"not asked: {source.not_asked_because or 'another source could not be read'}"
     return source.error or "no answer"
 
 

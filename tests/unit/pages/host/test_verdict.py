@@ -6,6 +6,7 @@ from agent.model.finding import LEAKING
 from agent.pages.blocks import Figures, Meaning, Note, Paragraph
 from agent.pages.host.findings import findings
 from agent.pages.host.journal import journal
+from agent.pages.host.pictures.sources import why_unread
 from agent.pages.host.verdict import verdict
 from tests.rigs.pages import CHANGES, dead, facts
 from tests.rigs.screens import SCREEN, UNREAD
@@ -66,6 +67,17 @@ def test_the_host_page_says_when_waste_was_first_seen():
     sold_twice, wasted, unaccounted = figures.figures
     assert sold_twice.lines == wasted.lines == ("first seen 2026-11-22 03:07:00 UTC (5 min before this page was made)",)
     assert unaccounted.lines == ()
+
+
+def test_a_note_says_why_a_source_was_not_asked():
+    """The agent asks Placement only if the host's provider is known. The note and the table of sources say why not."""
+    why = "libvirt was not read, so this host's provider uuid is not known"
+    unasked = dataclasses.replace(UNREAD.sources[0], name="placement", ok=False, error=None, asked=False)
+    source = dataclasses.replace(unasked, not_asked_because=why)
+    *_, note, _ = blocks_of(dataclasses.replace(UNREAD, sources=(source,)))
+    assert note.text == f"placement was not read: {why}"
+    assert why_unread(source) == f"not asked: {why}"
+    assert why_unread(unasked) == "not asked: another source could not be read"
 
 
 def test_a_note_says_how_long_a_source_has_been_unreadable():
