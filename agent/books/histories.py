@@ -1,8 +1,9 @@
 """Merge the findings' histories of two processes on this host, so that neither process loses what the other one saw.
 
 The daemon and a command may audit at the same time. Both begin with the saved history, and both save a history. The
-merged history has each finding once: with the earliest ``first_seen_at``, the latest ``last_seen_at``, and the larger
-count. A finding's count starts again if the finding may have been gone in an audit of the other process. Pure.
+merged history has each finding once: with the earliest ``first_seen_at`` and the latest ``last_seen_at``. ``times`` is
+the larger number of audits that saw the finding. But if the finding may have ended or changed, only later audits count.
+Pure: no I/O.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ def books(snapshot: Snapshot, settings: Settings, node: str | None) -> Books:
 def _promised(taken: Occupied, settings: Settings, view: PlacementView | None) -> Iterable[Claim]:
     """Yield what instances and migrations take on this host according to nova's database.
 
-    The database does not say which child provider an instance uses. So an amount of a class of child providers has the
-    provider key CHILD, except if Placement records the consumer's allocation of this class on the root provider.
+    The database does not say which child provider an instance uses. So a claim of a child provider's class has the
+    provider key CHILD. Exception: in Placement, the consumer has an allocation of the class on the root provider.
     """
     for resource in BUILTIN:
         yield from resource.promised(taken.occupancies, settings)

@@ -26,7 +26,7 @@ from agent.text.headline import fitted
 
 Findings = Iterable[Finding]
 
-#: In commands, the agent prints only this many leading digits of a finding's id.
+#: The number of leading digits of a finding's id in a proposed command, ``stocktake heal --finding DIGITS``.
 SHOWN_DIGITS = 8
 #: The roles in which heal changes allocations of the cloud's consumers: all roles except observer.
 HEALERS = frozenset({Role.OWNER, Role.COMPANION})

@@ -105,8 +105,9 @@ class HostRow:
 class Sums:
     """Sums over all hosts. ``held_back`` is the number of writes that the agents do not make for now.
 
-    The other sums are by resource class. ``leaked``: allocated to consumers that no longer use it. ``missing``: given
-    to an instance, but not allocated. ``uncovered``: used by something else, but neither allocated nor reserved.
+    The other sums are amounts by resource class. ``leaked``: allocated to consumers that no longer use the amount.
+    ``missing``: promised to instances by nova, but not allocated. ``uncovered``: used by guests or volumes unknown to
+    nova, but neither allocated nor reserved.
 
     ``not_known`` is the number of hosts whose leaked amounts are not known; ``leaked`` does not include these hosts.
     ``uncovered_not_known`` is the number of hosts whose ``uncovered`` amounts are not known.

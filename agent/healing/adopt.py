@@ -81,8 +81,8 @@ def read_facts(task: AuditTask, names: ProviderNames, own_file: OwnIdentityFile)
 def _state(task: AuditTask, found: Identity | None, holder: str | None) -> tuple[NovaState | None, str]:
     """Return (nova's state, ""), or (None, the error) if the state could not be read.
 
-    Besides this host's compute node rows, the state contains the rows with the uuids ``found.uuid`` and ``holder``, if
-    they exist. In Placement, the provider ``holder`` has this node's name.
+    The state contains this host's compute node rows, and any row with the uuid ``found.uuid`` or ``holder``.
+    ``holder`` is the uuid of the provider that has this node's name in Placement; None if there is no such provider.
     """
     try:
         state = state_for_a_change(task, frozenset(), found.uuid if found else None)

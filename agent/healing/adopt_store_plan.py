@@ -15,8 +15,8 @@ from agent.resources.store_doubt import StoreDoubt, name_of, store_doubt, store_
 def store_adoption(snapshot: Snapshot, settings: Settings, path: str) -> AdoptPlan:
     """Return the plan of ``adopt --store``.
 
-    The plan's step saves in the file ``path`` which file system or volume group DISK_GB counts now. Pure: equal facts
-    yield plans with equal digests.
+    The plan's step saves the identity of DISK_GB's present file system or volume group in the file ``path``. Pure:
+    equal facts yield plans with equal digests.
     """
     now = store_now(snapshot, settings)
     if now is None:

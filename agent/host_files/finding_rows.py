@@ -118,7 +118,7 @@ def _without_text(sighting: Sighting, row: Json) -> Sighting:
 
 
 def finding_of(document: dict[str, Json], code: str) -> Finding:
-    """Return the finding of this code that its document describes. Raises BadRow."""
+    """Return the finding with the code ``code`` that ``document`` describes. Raises BadRow."""
     return Finding(
         code=code,
         severity=member_of(Severity, document.get("severity")),

@@ -43,7 +43,7 @@ def check_line(last: LastReport, limits: AgeLimits) -> tuple[int, str]:
 
 
 def unknown_line(why: str) -> tuple[int, str]:
-    """Return the exit code and the line if there is no readable report; ``why`` is one sentence."""
+    """Return the exit code and the line for a missing or unreadable report; the sentence ``why`` says what failed."""
     return UNKNOWN, f"STOCKTAKE UNKNOWN - {' '.join(why.replace('|', '/').split())}"
 
 

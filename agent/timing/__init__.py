@@ -8,6 +8,6 @@
 
 No function of this package sleeps, reads a clock or draws a random number: callers pass times and random numbers as
 arguments. The deadline of a read is in agent/ports.py, and agent/deadlines enforces deadlines on calls that cannot be
-cancelled. Each module that waits defines the length of its own waits. Only the waits after a conflict are defined here,
-in backoff.py.
+cancelled. For a wait after failures, callers also pass the limits of the wait. The limits of the package's other waits
+are in backoff.py.
 """

@@ -47,9 +47,9 @@ def _with_single_ratios(offered: OfferedProvider) -> OfferedProvider:
 def is_kept_for_one_tree(slots: tuple[Slot, ...], tree: OfferedTree) -> bool:
     """Whether only sharing providers satisfy the unnumbered group, and the request has other groups too.
 
-    If so, Placement may offer only one of the trees that fit. In all these trees, the unnumbered group gets the same
-    sharing providers. Placement takes the trees for duplicates and drops all but one. The other groups, in which the
-    trees differ, are combined only later.
+    If so, Placement may offer only one of the trees that fit. Placement first looks at the unnumbered group alone. This
+    group gets the same sharing providers in all these trees. So Placement regards the trees as equal and keeps only
+    one. Placement looks at the other groups only later.
     """
     unnumbered = [slot for slot in slots if not slot.is_granular]
     return 0 < len(unnumbered) < len(slots) and not any(tree.owns(o) for slot in unnumbered for o in slot.domain)

@@ -1,4 +1,4 @@
-"""Find the known id of which the operator typed the whole or only the beginning. Pure: no I/O.
+"""Find the known id that equals the typed text or begins with this text. Pure: no I/O.
 
 Upper case and hyphens make no difference. A beginning needs at least 8 characters, so that a truncated or empty id from
 a script matches no id by chance. The ids of journal entries are short, so 4 characters are enough for their beginnings.

@@ -78,7 +78,7 @@ def _place(row: HostRow) -> tuple[Any, ...]:
         group = 2
     else:
         group = 3
-    # Sort hosts with equal amounts by name only, and not by condition, so that all tables of the page have this order.
+    # Sort hosts with equal amounts (sold twice and wasted) by name in every table of the page: ignore the condition.
     has_amounts = bool(sold or wasted)
     urgency = (0, 0, 0.0) if has_amounts else (RANKS[row.condition], -_errors(row), -(row.for_s or 0.0))
     return group, *most_first(sold), *most_first(wasted), *urgency, row.host, row.cell
