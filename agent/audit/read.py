@@ -209,8 +209,8 @@ def _with_removable(
 ) -> Reading[NovaState]:
     """Return ``nova`` with the compute node rows of the orphaned providers that the agent may now delete.
 
-    The agent earlier deleted such a provider's compute node record, but not the provider. If nova has a row with the
-    provider's uuid again, for this or another host, a compute node uses the provider again.
+    The agent has already deleted the rows of these providers. If one of these rows is undeleted now, a compute node of
+    this or another host uses the provider again.
     """
     trees = {tree.uuid: tree for tree in (view.orphans if view else ()) if tree.providers}
     for left in memory.history.left if memory.history else ():

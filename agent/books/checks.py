@@ -29,8 +29,8 @@ _ABOUT_PARTS = ABOUT_READS | {"state-row-unreadable"}
 OF_RECORDS = frozenset(
     {"companion-leftover", "consumer-on-several-providers", "consumer-project-differs", "consumer-unknown"}
 )
-# Findings about allocations that no guest on this host needs. Without libvirt, the audit cannot report such a finding,
-# because a guest may need the allocation. Such a finding of an earlier audit then ends only if the allocation is gone.
+# Findings about allocations that no guest on this host needs. Without libvirt, the audit does not know what the guests
+# need. Then the audit reports no new finding of this kind, and an old finding ends only if the allocation is gone.
 _OF_NO_GUEST = INSTANCE_LEAKS | {"consumer-unknown", "migration-finished-but-counted"}
 
 
@@ -61,7 +61,7 @@ class Checks:
     shared_is_read: bool = True
 
     def missing(self, finding: Finding, booked: tuple[Booked, ...] = ()) -> tuple[str, ...]:
-        """Return what this audit lacked to check ``finding``, which it did not find. If empty, the finding is gone.
+        """Return what this audit lacked to check a finding that it did not find; () if the finding is gone.
 
         The result contains the names of unread sources. It contains WRITES if this audit tried no write, or does not
         know the agent's earlier writes. ``booked``: the finding's amounts when an audit last saw the finding.

@@ -156,7 +156,7 @@ def _unlisted(view: PlacementView) -> Iterable[Claim]:
 
 
 def _consumer(uuid: str, cause: Cause | None) -> Consumer:
-    """Return the consumer. ``cause`` is None if the agent did not create it; then the consumer's kind is unknown."""
+    """Return the consumer. If the agent did not create the consumer, ``cause`` is None and the kind is unknown."""
     if cause is None:
         return Consumer(key=uuid, kind="unknown", uuid=uuid)
     return Consumer(key=uuid, kind=OWN_KIND, name=f"unmanaged {cause.value}", uuid=uuid)

@@ -21,8 +21,8 @@ from agent.resources.thin import in_proportion
 from agent.resources.volumes import OwnedVolume, OwnerKind, owners
 
 FREE = "free"
-# lvm2 gives these roles to the hidden volume that holds a thin pool's data. If that volume is a raid, the volumes of
-# which it consists have other roles.
+# lvm2 gives these roles to the hidden volume that holds a thin pool's data. If that volume is a raid, the parts of
+# the raid have other roles.
 _POOL_DATA = frozenset({"thin", "pool", "data"})
 
 

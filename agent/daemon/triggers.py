@@ -94,7 +94,7 @@ class IntervalTrigger:
         self._thread.start()
 
     def replace(self, interval_s: float | None) -> None:
-        """Continue with another interval. If the interval is unchanged, do nothing, so that the times stay the same."""
+        """Continue with another interval. If the interval is unchanged, do nothing, so that no audit is delayed."""
         if interval_s != self.interval_s:
             self.stop()
             self.start(interval_s)

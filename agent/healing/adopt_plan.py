@@ -58,8 +58,8 @@ def adoption(facts: AdoptFacts, settings: Settings) -> AdoptPlan:
 def _wanted(facts: AdoptFacts) -> str | None:
     """Return the uuid that this host should have.
 
-    If another provider has this node's name, return that provider's uuid. Otherwise return this host's own uuid, or
-    None if neither Placement nor nova knows the own uuid.
+    If a provider with another uuid has this node's name, return that provider's uuid. Otherwise return this host's
+    uuid, or None if neither Placement nor nova knows this host's uuid.
     """
     if facts.holder_root is not None:
         return facts.holder_root.uuid

@@ -198,8 +198,8 @@ def _one_by_one(task: AuditTask, journal: Journal, wanted: Prepared, proof: Prov
 def _is_settled(action: AnyAction) -> bool:
     """Return whether every later write to the consumer is sure to change the time in the consumer's record.
 
-    If not, the time may hide such a write, so heal compares the providers' generations too. Before a reshape, heal
-    always compares them.
+    If a later write may leave the time unchanged, or the action is a reshape, heal also compares the providers'
+    generations.
     """
     return isinstance(action, HealAction) and is_settled(action.before)
 

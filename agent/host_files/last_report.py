@@ -49,8 +49,8 @@ def _sighting(sighting: Sighting, row: Mapping[str, Json]) -> Sighting:
     """Bring a saved finding up to date with its ``row`` in the report (empty if the report lacks the finding)."""
     last_seen_at, is_checked = row.get("last_seen_at"), row.get("state") != FindingState.UNKNOWN.value
     seen_at = str(last_seen_at) if is_checked and is_utc_time(last_seen_at) else ""
-    # The report has another ``stands_since`` than the saved history if the agent began to count anew after it saved the
-    # history. Then the saved count is void, and the result has the count 0.
+    # If the report and the saved history have different ``stands_since``, the agent began to count anew after the save.
+    # Then the saved count is void, and the result has the count 0.
     times = whole(row.get("sightings")) if row.get("stands_since") == sighting.stands_since else None
     return dataclasses.replace(
         sighting,

@@ -79,9 +79,9 @@ class MemoryEncryption(NestedFamily):
         snapshot: Snapshot,
         settings: Settings,
     ) -> Mapping[ProviderKey, int] | UnknownChildren:
-        """Return the child provider for AMD SEV, with the amount 1: a consumer's allocation on the root belongs there.
+        """Return the child provider for AMD SEV with the amount 1, because a guest takes one encryption context.
 
-        Only an old nova-compute puts such allocations on the root, and it supports no memory encryption except AMD SEV.
+        Only an old nova-compute allocates encryption contexts on the root. It supports no encryption except AMD SEV.
         """
         for model in _models(snapshot, settings):
             if model.trait == os_traits.HW_CPU_X86_AMD_SEV and model.contexts > 0:

@@ -8,7 +8,7 @@ requests after each restart, and so would every host of a fleet. The agent reads
 
 - of consumers that looked wrong in the last audit (suspects)
 - of consumers that findings name
-- of consumers that are new or changed since the last read; these cost at most one request for each write by nova
+- of consumers that are new or changed since the last read (at most one request for each write by nova)
 
 All other consumers are unchanged, so their records can wait: each read of the tree reads a few of them, in rotation.
 """

@@ -83,9 +83,9 @@ class _Fitted:
 
 
 def companion(snapshot: Snapshot, settings: Settings, written: Books) -> Placing:
-    """Return the writes that allocate use that nova does not know, if ``settings`` requests this for such use.
+    """Return the writes by which the agent's own consumers allocate the use that nova does not know.
 
-    The allocations belong to the agent's own consumers. A consumer gets no write if its allocations are already right.
+    ``settings`` may exclude guests or volumes. A consumer gets no write if its allocations are already right.
     If a source could not be read, the use of a class is unknown, and the consumers keep their allocations of the class.
     """
     view = snapshot.placement.value
@@ -188,9 +188,10 @@ def _fit(snapshot: Snapshot, settings: Settings, name: str, claims: list[Claim])
 
 
 def demand(claims: Iterable[Claim], inventory: Inventory) -> int:
-    """Return how many units to allocate for the usage ``claims``.
+    """Return how many units to allocate for ``claims``.
 
-    The sum is rounded once. At a ratio of 0, which Placement accepts, the class has no capacity and the result is 0.
+    The claims are added first, then the sum is rounded. At a ratio of 0, which Placement accepts, the class has no
+    capacity and the result is 0.
     """
     if inventory.allocation_ratio <= 0:
         return 0

@@ -66,7 +66,7 @@ class Resource(Protocol):
         ...
 
     def promised(self, occupancies: Iterable[Occupancy], settings: Settings) -> tuple[Claim, ...]:
-        """Return how much instances and migrations take on this host according to nova, with one Claim for each."""
+        """Return a Claim for each instance or migration that takes resources of the class according to nova."""
         ...
 
 

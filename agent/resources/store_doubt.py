@@ -150,7 +150,7 @@ def remembered(snapshot: Snapshot, now: StoreMark) -> StoreMark | None:
 
 
 def _is_news(before: StoreMark, now: StoreMark) -> bool:
-    """Return whether to remember ``now``: if its size changed by more than 1 %, its UUID became known, or it moved."""
+    """Return whether the store ``now`` has a new size (a change of more than 1 %), a new UUID or a new place."""
     is_learned = now.uuid is not None and before.uuid is None
     return is_learned or differs(before.size_bytes, now.size_bytes) or likeness(before, now) is not Likeness.SAME
 

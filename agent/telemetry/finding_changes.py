@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from agent.model.finding import FindingState, GoneFinding, SeenFinding
 from agent.model.report import AuditReport, Outcome
 
-#: After a change of a finding is reported, its further changes are not reported for this many seconds. The gap doubles
+#: For this many seconds after the report of a change, further changes of the finding are not reported. This gap doubles
 #: with each report, up to GAP_CAP_S.
 GAP_FIRST_S = 60.0
 GAP_CAP_S = 3600.0

@@ -164,7 +164,7 @@ class _Walk:
 
         Of providers that no rule distinguishes, yield only one. If the previous slot is interchangeable with this slot,
         begin at the index of the provider that the previous slot got. A lower index would repeat an earlier choice with
-        the two providers exchanged.
+        the providers of the two slots exchanged.
         """
         slot = self._slots[depth]
         follows_twin = depth > 0 and _are_twins(self._slots[depth - 1], slot, self._problem)

@@ -56,7 +56,7 @@ class AdoptRun:
 
 
 def adopted(options: argparse.Namespace, digest: str | None, planned: Callable[[AuditTask], AdoptRun]) -> AdoptRun:
-    """Call ``planned`` (``identity_run`` or ``store_run``) to make a plan. Carry it out if its digest is ``digest``.
+    """Call ``planned`` (``identity_run`` or ``store_run``) to make a plan. Carry out the plan if it has the ``digest``.
 
     Raises NoDocument (exit code 2) if a source or the write lock is not available. Raises ConfigError if the
     configuration is wrong.

@@ -49,7 +49,7 @@ MOST_TEXT = 300
 #: operators rarely gather the report files of all hosts within one minute.
 INTERVAL_S = 300.0
 #: The facts of a finding about an orphaned compute node include the amounts of the node's record in nova's database.
-#: Each pair is a resource class and the name of the fact with its amount.
+#: Each pair is a resource class and the name of a fact. The fact's value is the amount of the class.
 _OF_ROW = (("VCPU", "vcpus"), ("MEMORY_MB", "memory_mib"), ("DISK_GB", "local_gib"))
 _SEVERITIES = tuple(Severity)
 _STORE_SOURCES = (LVM, FILESYSTEM, IMAGES, CEPH)

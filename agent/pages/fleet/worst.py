@@ -1,4 +1,4 @@
-"""Section with two tables, what to do first and the most harmful hosts, and with a search that finds every host.
+"""Make the section with two tables and a search. The tables show what to do first, and the most harmful hosts.
 
 Pure: the module uses no clock, file, socket or log.
 """

@@ -115,7 +115,7 @@ class PlacementClient:
         return self._maximum
 
     def ask_for_token(self) -> str | None:
-        """Get a token as a request would, and return Keystone's URL; None if the auth plug-in needs no Keystone.
+        """Get a token for requests, and return Keystone's URL; None if the auth plug-in needs no Keystone.
 
         Raises PlacementError.
         """

@@ -81,7 +81,7 @@ def tls_hint(text: str) -> str:
 
 
 def keystone_hint(status: int) -> str:
-    """Return the hint for Keystone's status in answer to a token request; empty if Keystone itself failed."""
+    """Return the hint for a token request that Keystone answered with ``status``; empty if Keystone itself failed."""
     return _KEYSTONE.get(status, "")
 
 

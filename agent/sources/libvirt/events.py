@@ -286,7 +286,7 @@ def _unless_unsupported() -> Iterator[None]:
     try:
         yield
     except libvirt.libvirtError as error:
-        # An older libvirtd rejects an event id that it does not know with INVALID_ARG: treat this as "not supported".
+        # An older libvirtd answers INVALID_ARG if it does not know an event id: treat this as "not supported".
         if not libvirt_connection.is_unsupported(error) and error.get_error_code() != libvirt.VIR_ERR_INVALID_ARG:
             raise
 

@@ -1,4 +1,4 @@
-"""The reads of libvirt by stocktake-probe: each function opens a connection, reads once and closes the connection."""
+"""Read libvirt for stocktake-probe: each function opens a connection, reads once and closes the connection."""
 
 from __future__ import annotations
 
