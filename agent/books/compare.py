@@ -67,7 +67,7 @@ def _left_on_shared(known: Known, view: PlacementView | None) -> Iterable[Claim]
 def _was_here(known: Known, consumer: str) -> bool:
     """Return whether the consumer is an instance deleted on this host, or a finished migration away from this host.
 
-    An instance that only moved away is not such a consumer: it may use the sharing provider on its new host too.
+    Return False for an instance that moved to another host: that host may use the same sharing provider.
     """
     if known.state is None:
         return False

@@ -51,10 +51,10 @@ def _uncounted(sighting: Sighting) -> Sighting:
 
 
 def _merged(newer: Sighting, older: Sighting) -> Sighting:
-    # ``times`` counts the audits that saw the finding. The older count may be used only under three conditions:
+    # ``times`` counts the audits that saw the finding. The older count may replace the newer count only if:
     # - The evidence is equal.
     # - The newer audit could check the finding. If it could not, the newer count is 0.
-    # - The two counts overlap in time. Otherwise the finding was perhaps gone in between.
+    # - The two counts overlap in time. Without an overlap, the finding may have been gone between the two counts.
     is_equal = newer.evidence_digest == older.evidence_digest and newer.times > 0
     is_equal = is_equal and newer.stands_since <= older.last_seen_at
     counted = max(newer, older, key=lambda one: (one.times, one.counted_at)) if is_equal else newer

@@ -117,8 +117,8 @@ class AuditQueue:
     def request_by_peer(self, reason: str) -> float | None:
         """Request an audit for a peer (a caller on the message bus). Return the maximum seconds until the audit.
 
-        Return None if the queue is closed. The next audit for a peer is due at least ``peer_s`` seconds after the last
-        ``take`` with a peer's request. If another request causes an audit earlier, that audit answers the peer too.
+        Return None if the queue is closed. The next audit for a peer is due at least ``peer_s`` seconds after the
+        worker last took a peer's request. If another request causes an audit earlier, that audit answers the peer too.
         """
         with self._changed:
             if self.closed:

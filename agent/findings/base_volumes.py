@@ -54,9 +54,9 @@ def volume_findings(audit: AuditFacts, rule: Rule, kind: OwnerKind, *, expected:
 
 
 def _of_reserve(audit: AuditFacts) -> tuple[Remedy, ...]:
-    """Return what ends the reservation of the volume's size: the volume is removed, and the next audit sees this.
+    """Return the remedies for a reservation, which ends in the first audit after the volume is removed.
 
-    If no daemon runs, the operator must start this audit with ``stocktake audit --publish``.
+    If no daemon runs, the operator must start that audit with ``stocktake audit --publish``.
     """
     until = wait("as long as the volume exists, the agent reserves its size")
     if audit.settings.role is Role.OBSERVER:

@@ -23,7 +23,7 @@ OVERWROTE = "overwrote"
 #: The codes of findings about sources that could not be read. These findings rest on no source, because they report the
 #: failed read itself.
 ABOUT_READS = frozenset({"source-unavailable", "source-stale"})
-#: The codes of findings of this kind: Placement counts an allocation that its instance does not need on this host.
+#: The codes of findings about an allocation that its instance does not need on this host.
 INSTANCE_LEAKS = frozenset({"allocation-leaked", "allocation-stale-move"})
 #: INSTANCE_LEAKS, and the code about allocations for the agent's own consumers that are no longer needed.
 LEAKING = INSTANCE_LEAKS | {"companion-leftover"}
@@ -231,7 +231,7 @@ class GoneFinding:
 
 
 class Loss(NamedTuple):
-    """A source that could not be read. ``audits`` is in how many audits in a row the read failed.
+    """A source that could not be read. ``audits`` counts the consecutive audits that could not read the source.
 
     ``since`` says since when (ISO 8601 UTC). ``since_s`` is the same moment in seconds since boot. ``is_error``:
     whether the finding about the source has become an error. The finding stays an error until the source is read.

@@ -33,8 +33,8 @@ from agent.placement.offer_wire import Amounts
 from agent.placement.provider_requests import aggregates, inventories, listed, none_if_gone, part_path, traits
 from agent.placement.sharing import SHARES, sharing_providers
 
-#: A class that all hosts have. One request for candidates for one unit of this class returns the used amounts of every
-#: host that has one unit free.
+#: A class that all hosts have. ``GET /allocation_candidates`` for one VCPU returns the used amounts of all hosts with a
+#: free VCPU.
 EVERY_HOST_HAS = "VCPU"
 #: While the cloud is read, the agent sends at most this number of requests about single providers. A server answers
 #: about a hundred such requests per second.

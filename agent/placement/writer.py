@@ -175,12 +175,12 @@ class TreeWriter:
         return sent
 
     def _learn_unknown(self, write: PutTraits, course: _Course, error: PlacementRejected) -> None:
-        """Find the traits of the write that Placement does not know. Later writes omit the standard traits among them.
+        """Find the write's traits that Placement does not know. Later writes omit the standard traits among them.
 
-        The text of ``error`` may be cut off, so the agent asks Placement for all traits that it knows.
+        The text of ``error`` may be cut off, so the agent asks Placement for the names of all traits.
 
-        Raises GenerationConflict if another attempt may succeed. This is the case if a custom trait is unknown, or if
-        Placement knows all traits of the write by now.
+        Raises GenerationConflict if a custom trait is unknown: the next attempt creates the trait. Raises
+        GenerationConflict also if Placement knows all traits of the write by now.
         """
         missing = frozenset(write.traits) - self._client.get("/traits", MINIMUM, wire.parse_trait_names)
         standard = {name for name in missing if not name.startswith(CUSTOM)}

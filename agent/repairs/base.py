@@ -227,7 +227,7 @@ def allocations_of(record: ConsumerRecord, amounts: Mapping[tuple[str, str], int
 
 
 def not_offered(scene: Scene, rows: tuple[Row, ...]) -> str | None:
-    """Return a reason to decline if the root provider lacks a class that nova's database has in ``rows``, else None."""
+    """Return a reason to decline if nova promised a class that the root provider lacks, else None."""
     root = scene.snapshot.observed_root
     offered = {inventory.resource_class for inventory in root.inventories} if root else set()
     absent = sorted({row.resource_class for row in rows if row.promised} - offered)

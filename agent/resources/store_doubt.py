@@ -1,7 +1,7 @@
 """Decide whether DISK_GB still counts the same disk space as before. If unsure, the agent leaves DISK_GB unchanged.
 
 The store is the file system or volume group with the guests' disks. The agent remembers what identifies the store. If
-its file system is not mounted, statvfs raises no error, but returns the size of the file system below the mount point.
+the file system is not mounted, statvfs raises no error, but returns the size of the file system below the mount point.
 
 If the present and the remembered file system both have a UUID, the UUIDs decide whether they are the same. Otherwise
 the agent compares the type, the export and the path within the file system. If these differ, the store counts as moved

@@ -141,8 +141,8 @@ def _share_out(
     room: dict[str, int] = {}
     for volume in volumes:
         if volume.path in split:
-            # The thin volumes get at most the bytes that are counted with the pool. These may be fewer than the pool's
-            # size if some of the pool's data is on a volume of another owner, which lvm2 may allow.
+            # The thin volumes get at most the bytes that are counted under the pool's path. These bytes are fewer than
+            # the pool's size if a volume of another owner has some of the pool's data. lvm2 may allow this.
             room[volume.path] = min(volume.size_bytes, taken[volume.path])
         elif (pool := _pool(volume)) in split:
             volumes_in[pool].append(volume)

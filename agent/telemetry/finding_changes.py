@@ -51,9 +51,9 @@ class FindingChange:
 class ReportedFinding:
     """A finding as last reported.
 
-    ``reported_at`` is the time of the last report, in monotonic seconds; if ``quiet``, the time of the appearance. For
-    ``gap_s`` seconds after that time, no change is reported except that the finding is gone. ``quiet``: the finding
-    appears so often that its last appearance was not reported. The end of a quiet finding is not reported either.
+    ``quiet``: the finding appears so often that its last appearance was not reported. The end of a quiet finding is not
+    reported either. ``reported_at`` is the time of the last report, or of a quiet finding's appearance, in monotonic
+    seconds. In the next ``gap_s`` seconds, at most the end of the finding is reported.
     """
 
     seen: SeenFinding

@@ -94,7 +94,7 @@ def _lost(
 
 
 def _is_error(finding: Finding | None) -> bool:
-    """Return whether the loss lasts so long that the finding about the source has become an error."""
+    """Return whether the finding says that a source is unreadable, and is an error."""
     return finding is not None and finding.code == SOURCE_UNAVAILABLE and finding.severity is Severity.ERROR
 
 

@@ -64,8 +64,8 @@ def unprovided_traits(group: RequestGroup, tree: OfferedTree) -> tuple[Obstacle,
 def _giver_to_be(group: RequestGroup, tree: OfferedTree) -> OfferedProvider | None:
     """Return the provider to which an operator should add the missing traits; None if there is none.
 
-    For the group's first class, choose the provider with the fewest other obstacles. If this provider lacks the class,
-    or is outside the tree that ``in_tree`` names, try the group's next class.
+    Of the providers that have the group's first class, choose the provider with the fewest obstacles. If there is no
+    such provider in the tree that ``in_tree`` names, try the group's next class.
     """
     for amounts in parts_of(group):
         refused = {o.provider.uuid: list(refusals(group, amounts, o, tree)) for o in tree.reach}

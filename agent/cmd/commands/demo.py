@@ -146,8 +146,8 @@ class Demo(DocumentCommand):
 def _shown(command: Demo, *, keep: bool, form: str, page: str | None) -> DemoRun:
     """Build the cloud, run the agent, print the demo's stories, and return the results.
 
-    ``standing`` lists the parts of the cloud and removes them at the end. While a part is created, a signal waits until
-    the part is listed.
+    At the end, ``standing`` removes the parts of the cloud. No signal interrupts the creation of a part, so
+    ``standing`` knows every part.
     """
     from agent.cmd.demo_run import run
     from agent.demo import cloud

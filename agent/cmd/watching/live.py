@@ -77,7 +77,7 @@ class LiveScreen:
             if self._obey(came) is Action.QUIT:
                 return CLEAN
             if came.keys or came.signals or self._answers:
-                # For a key or a new size, redraw the present view: making a new view of a large fleet takes longer.
+                # After a key press or a resize, redraw the present view: a new view of a large fleet takes longer.
                 time.sleep(max(0.0, drawn_at + KEY_GAP_S - time.monotonic()))
                 self._draw()
                 drawn_at = time.monotonic()

@@ -88,7 +88,7 @@ def _table(rows: Sequence[HostRow], facts: FleetFacts) -> Table:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Made:
-    """What the table's rows are made from. ``homes``: hosts that are not at fault, each with a text that says so."""
+    """The data of the table's rows. ``homes``: a text for each host that is not at fault for its errors."""
 
     facts: FleetFacts
     headings: Sequence[str]

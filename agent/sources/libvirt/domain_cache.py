@@ -87,6 +87,6 @@ class DomainCache:
 
     @staticmethod
     def _turn_of(domain_uuid: str) -> int:
-        # A domain is read again in one of every TURNS reads. The domain's uuid decides in which one. Its position in
-        # the list cannot decide this, because positions change when domains are defined or removed.
+        # A domain's turn depends on the domain's uuid, not on its position in the list: positions change when domains
+        # are defined or removed.
         return zlib.crc32(domain_uuid.encode()) % TURNS

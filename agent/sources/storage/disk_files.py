@@ -107,7 +107,7 @@ def _regular(status: os.stat_result) -> os.stat_result:
 def _of_disks(status: os.stat_result) -> os.stat_result:
     """Return ``status`` unchanged. Raises HeaderError for a file that the kernel generates, as in /proc."""
     # File systems such as /proc have no block device, so their major number is 0. NFS has no block device either, but
-    # may contain disks. So the file system's type decides.
+    # may contain disks. So check the file system's type too.
     kind = "" if os.major(status.st_dev) else filesystem_type(MOUNTS, status.st_dev)
     if kind in _OF_THE_KERNEL:
         raise HeaderError(f"not a disk but a file of a kernel file system ({kind})")
