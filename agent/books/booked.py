@@ -17,8 +17,7 @@ from agent.model.memo import for_the_same_arguments
 
 #: By consumer key: the amounts in nova's database (promised), on the host (held) and in Placement (recorded).
 BookedBy: TypeAlias = Mapping[str, tuple[Booked, ...]]
-#: The key of the host's totals in BookedBy, one for each class. A finding about a class of the whole host has these
-#: totals.
+#: The key of the host's totals in BookedBy. Each resource class has one total.
 ALL = ""
 
 

@@ -99,7 +99,7 @@ class Checks:
         return found
 
     def missing_though_found(self, finding: Finding) -> tuple[str, ...]:
-        """Return the unread sources because of which a finding is unknown, although this audit found it; () if none.
+        """Return the unread sources that make a finding of this audit unknown; () if there are none.
 
         A source that the agent deliberately did not ask does not count. For example, ``identity-changed`` reports that
         the host's identity is in doubt. Because of this doubt the agent does not ask Placement. So Placement's missing

@@ -78,7 +78,7 @@ class Commands(CommandManager):
             self.commands[entry.name] = entry  # type: ignore[assignment]  # cliff uses only name, value and load()
 
     def add_command(self, name: str, command_class: type[Command]) -> None:
-        """Do nothing. cliff's App calls this to add its own ``help`` and ``complete``, but COMMANDS has its own."""
+        """Do nothing. cliff's App calls this to add cliff's ``help`` and ``complete``, but COMMANDS defines both."""
 
 
 def summaries() -> str:

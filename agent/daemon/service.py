@@ -94,7 +94,7 @@ class NoBus:
 class LoopControl:
     """What the monitoring servers read from the audit loop; any thread may call these functions.
 
-    - ``is_alive`` returns whether the daemon makes progress, so that it tells systemd's watchdog that it is alive.
+    - ``is_alive`` returns whether the daemon makes progress. If not, systemd's watchdog gets no more messages.
     - ``running_s`` returns for how many seconds the running audit has run, 0 if no audit runs.
     - ``interval_s`` returns the seconds between two periodic audits, None if there are no periodic audits.
     - ``bus`` returns the same as ``BusService.counts``: failed tries to send, waiting and dropped notifications.

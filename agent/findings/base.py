@@ -171,7 +171,7 @@ def by_consumer(rows: Iterable[Row]) -> dict[str, tuple[Row, ...]]:
 
 
 def claims_of(rows: Iterable[Row]) -> tuple[Claim, ...]:
-    """Return the claims of all these rows. A claim is an amount that one source states. It is evidence."""
+    """Return the claims of all these rows. A claim is an amount that one source states."""
     return tuple(claim for row in rows for claim in row.claims)
 
 

@@ -82,7 +82,7 @@ def _instance(audit: AuditFacts, owned: OwnedVolume) -> Instance | None:
 
 
 def _known(audit: AuditFacts, owned: OwnedVolume) -> Iterator[str]:
-    """Yield what nova's database says about the instance in the volume's name, if the audit read the instance's row."""
+    """Yield what nova's database says about the instance whose uuid is in the volume's name."""
     instance = _instance(audit, owned)
     if instance is not None:
         where = "is deleted" if instance.deleted else f"lives on {instance.host or 'no host'}"

@@ -1,10 +1,10 @@
 """after-nova: in role companion, wait until nova-compute has had time to repair the finding itself.
 
 nova-compute removes the allocations of deleted instances that it finds in its cell's database
-(nova/compute/resource_tracker.py:_remove_deleted_instances_allocations). The guard refuses until the evidence is as old
-as nova-compute needs for three of its audits (``nova_audits_s``; 0 means no wait). If the allocation still exists
-afterwards, the removal failed, or nova-compute does not see the deleted instance (its row is archived or in another
-cell).
+(nova/compute/resource_tracker.py:_remove_deleted_instances_allocations). The guard refuses for ``nova_audits_s``
+seconds after the evidence was first seen (0 means no wait). In this time nova-compute makes three audits. If the
+allocation still exists afterwards, the removal failed, or nova-compute does not see the deleted instance (its row is
+archived or in another cell).
 """
 
 from __future__ import annotations

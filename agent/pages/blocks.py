@@ -96,8 +96,8 @@ class Sentences:
 class Figure:
     """One large number with its name.
 
-    ``meaning`` is COUNTED if the number is as it should be. ``text`` is shown below the number and says what the number
-    counts, or why the number is not known. ``lines`` are further facts, such as which hosts are affected.
+    ``meaning`` selects the colour: COUNTED if nothing is wrong. ``text`` is shown below the number and says what the
+    number counts, or why the number is not known. ``lines`` are further facts, such as which hosts are affected.
     """
 
     name: str

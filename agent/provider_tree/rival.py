@@ -23,9 +23,9 @@ from agent.model.placement import Inventory, Provider
 from agent.model.settings import Role, Settings
 
 MAX_STRIKES = 2
-# nova-compute counts as gone once it has been silent for this fraction of service_down_time. The tolerance is for an
-# audit that comes a little early: with a service_down_time of 60 s and two audits 59.8 s apart, the agent would
-# otherwise have to wait for a third audit.
+# nova-compute counts as gone once it has been silent for this fraction of service_down_time. The fraction is less than
+# 1 because an audit may come a little early: with a service_down_time of 60 s and two audits 59.8 s apart, the agent
+# would otherwise have to wait for a third audit.
 ENOUGH = 0.95
 
 

@@ -15,10 +15,10 @@ from agent.why.model import Answer, Constraint, Obstacle, Remedy, RemedyKind, Tr
 
 
 def with_advice_for_others(answer: Answer, own_uuid: str | None) -> Answer:
-    """Return the answer with other advice for the trees of other hosts.
+    """Return the answer with changed advice for the trees of other hosts.
 
     Another host may have wrong allocations, and this agent cannot check them. So if another host lacks capacity, the
-    advice mentions which ratio would suffice, but the only remedy is to request another amount.
+    only remedy is to request another amount. The text also names the ratio that would suffice, but not as a remedy.
     """
     trees = (tree if tree.root_uuid == own_uuid else _unchecked(tree) for tree in answer.trees)
     return replace(answer, trees=tuple(trees))

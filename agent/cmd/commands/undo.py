@@ -8,7 +8,7 @@ from agent.cmd.commands.base import DocumentCommand, argument
 
 
 class Undo(DocumentCommand):
-    """Undo the change in a journal entry: restore exactly the values from before it. The undo gets an entry too."""
+    """Undo the change in a journal entry: restore exactly the old values. The undo gets an entry too."""
 
     ARGUMENTS = (
         argument(

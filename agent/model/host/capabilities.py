@@ -119,7 +119,7 @@ class Capabilities:
     """All capabilities of one libvirt connection.
 
     ``domain``: the domain capabilities, sorted by architecture and machine type. Like nova, the agent leaves out an
-    architecture whose emulator libvirt cannot run. None if libvirt's driver has no getDomainCapabilities.
+    architecture whose emulator libvirt cannot run. ``domain`` is None if libvirt's driver has no getDomainCapabilities.
     ``missing``: the parts that could not be read.
     ``model_features``: pairs of a CPU model and its features. It has only the models that nova gives to guests with
     ``cpu_mode`` custom or none.

@@ -38,9 +38,9 @@ SPREAD_CODE = "consumer-on-several-providers"
 #: Each list of a host has at most this many entries, and the page only counts the others. The lists: consumers on
 #: several providers; orphaned providers and nodes; volumes and files that do not belong to the cloud.
 MOST_LISTED = 50
-#: Of each host's report, at most this many of the newest findings are kept, and of the consumers with the most VCPU and
-#: PCPU. The page's tables of these are about all hosts together.
+#: The maximum number of findings that the page keeps of one report: the newest findings.
 MOST_NEWEST = 12
+#: The maximum number of consumers that the page keeps of one report: the consumers with the most VCPU and PCPU.
 MOST_LARGEST = 10
 #: The maximum number of characters of a text from a report; longer texts are cut.
 MOST_TEXT = 300

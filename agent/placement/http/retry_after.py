@@ -19,8 +19,8 @@ HOLD_CAP_S = 600.0
 #: Each host waits longer than requested, by a random part of the requested time, at most a quarter. A whole fleet may
 #: get the same Retry-After, and without this spread all hosts would send again at the same moment.
 HOLD_SPREAD = 0.25
-#: The limit in seconds for all waits before repeated GETs in one audit, taken together. If a Retry-After requests more
-#: seconds than remain of this limit, the GET fails.
+#: The maximum total seconds that one audit waits before repeated GETs. If a Retry-After requests more seconds than
+#: remain, the GET fails.
 WAIT_BUDGET_S = 10.0
 FIRST_WAIT_S = 0.5
 LAST_WAIT_S = 512.0

@@ -114,7 +114,7 @@ class _BoundedSends:
             _bounded_socket(self.sock, _ends_at.get())
 
     def send(self, data: Any) -> None:  # noqa: ANN401 - handed on
-        """Send as urllib3 does, also on a reused connection. Raises TimeoutError if the time limit has passed."""
+        """Send as urllib3 does. Raises TimeoutError if the time limit (``within``) has passed."""
         if self.sock is not None:
             _bounded_socket(self.sock, _ends_at.get())
         super().send(data)  # type: ignore[misc] # of what this is mixed into

@@ -16,7 +16,7 @@ _TOO_SHORT_S = 0.25
 class UnansweredTime:
     """Limits the total time of all requests that get no answer.
 
-    Without a limit, only the time-out of each single request applies.
+    The default ``limit_s`` sets no limit. Then only the time-out of each single request applies.
     """
 
     def __init__(self, limit_s: float = math.inf) -> None:
