@@ -246,7 +246,7 @@ class EventSource(Protocol):
     """Asks for an audit when something changes on the host or in the cloud. Each source has its own thread."""
 
     def start(self, notify: Callable[[str], None]) -> None:
-        """Start the source. For an audit, the source calls ``notify`` with the reason, from any thread.
+        """Start the source. To request an audit, the source calls ``notify`` with the reason, from any thread.
 
         ``notify`` returns at once.
         """

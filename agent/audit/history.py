@@ -64,7 +64,8 @@ def save_history(
     ``ended``: the findings that this process has seen end since the last save.
     """
     memory = dataclasses.replace(memory, history=after, ended=ended)
-    # Some processes run only one audit. So the first audit of a process saves the history even if only times changed.
+    # Some processes run only one audit. So the first audit of a process saves the history even if only timestamps
+    # changed.
     is_due = memory.unsaved_history or _content(before) != _content(after) or (not memory.audits and after.sightings)
     if task.request.publish is Publish.NEVER or not is_due:
         return memory

@@ -3,17 +3,18 @@
 A finding ends only if an audit checked it and did not find it (checks.py). A finding that the audit could not check
 stays, with the state *unknown*, its last text, and its ``first_seen_at``.
 
-A finding is confirmed when enough audits in a row have seen it with equal evidence. Two audits count separately only if
-the time between them is neither too short nor too long. Two audits that are milliseconds apart may see the same moment
-while nova builds an instance. Two audits that are weeks apart do not show that the finding existed all the time.
+A finding is confirmed when enough audits in a row have seen it with equal evidence. The counter ``times`` counts these
+audits. If two audits are only milliseconds apart, the second does not count: both audits may see the same moment while
+nova builds an instance. If two audits are weeks apart, the count starts again at 1: the two audits do not show that the
+finding existed all the time.
 
 Some findings are about allocations in Placement (``rests_on_recorded``). The agent caches allocations, and its cache
 may be outdated, because the removal of an allocation changes no generation in Placement. So an audit with cached
 allocations does not count such a finding. It does not even report such a finding if the finding is new.
 
-A confirmed finding stays confirmed until it is gone. ``times`` counts the audits in a row; heal uses this number. An
-audit that could not check the finding sets ``times`` to 0. An audit with other evidence sets ``times`` to 1. The
-functions of this module are pure: the time is an argument.
+A confirmed finding stays confirmed until it is gone. An audit that could not check the finding sets ``times`` to 0. An
+audit with other evidence sets ``times`` to 1. heal uses ``times``. The functions of this module are pure: the time is
+an argument.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ def sums_of(findings: tuple[SeenFinding, ...], *, books_read: bool) -> Document:
     """Return the part of the host's state message that is computed from the findings.
 
     Amounts are in the unit of their resource class. Without any finding, ``oldest_at`` and ``worst`` are null.
-    ``leaked`` has amounts that only Placement counts, ``missing`` amounts that instances have and Placement does not
-    count. ``books_read`` is False if this audit could not look for such amounts. Then ``leaked`` and ``missing`` have
-    the amounts of earlier findings, and an empty sum becomes null (unknown).
+    ``leaked`` has the amounts that only Placement counts. ``missing`` has the amounts that instances have but Placement
+    does not count. ``books_read`` is False if this audit could not look for leaked and missing amounts. Then ``leaked``
+    and ``missing`` have the amounts of earlier findings, and an empty sum becomes null (unknown).
     """
     sums = _sums(findings)
     unread = {} if books_read else {name: None for name in ("leaked", "missing") if not sums[name]}

@@ -54,8 +54,8 @@ _audit_id: contextvars.ContextVar[str | None] = contextvars.ContextVar("audit_id
 # number is the size of oslo.log's usual prefix (time, process id, level, logger).
 _JOURNALD_BYTES, _USUAL_PREFIX_BYTES = 3, 75
 _OURS = ("stocktake.", "agent.")
-# Text lines do not show these fields as ``name=value``. For example, ``project`` and ``version`` come from oslo.log and
-# do not describe the agent.
+# Text lines do not show these fields as ``name=value``: text lines show ``audit_id`` as ``audit``, and the other fields
+# belong to oslo.log.
 _UNSHOWN = frozenset({"audit_id", "resource", "instance", "instance_uuid", "context", "project", "version"})
 _NOT_KEBAB = re.compile(r"[^a-z0-9]+")
 

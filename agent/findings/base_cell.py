@@ -1,8 +1,8 @@
 """The command with which an operator marks a row of nova's cell database as deleted, as nova itself does.
 
-The agent never writes to a cell database. The command fits the database of ``[state] connection`` and contains no
-password: ``mysql -p`` asks the operator for the password. Python's own sqlite3 writes to an SQLite file, because the
-program sqlite3 may be missing where the agent is installed.
+The agent never writes to a cell database. The command is for the database of ``[state] connection`` and contains no
+password: ``mysql -p`` asks the operator for the password. For an SQLite file, the command runs ``python3``, because the
+program ``sqlite3`` may be missing where the agent is installed.
 """
 
 from __future__ import annotations

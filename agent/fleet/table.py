@@ -19,9 +19,10 @@ from agent.fleet.words import ABSENT, UNKNOWN, amount_texts, clock, clock_of, du
 HOST_WIDTH = 24
 CUT = "~"
 GAP = 2
-#: The column WHAT needs this width, or less if all its texts are shorter. If the column FREE leaves less room for the
-#: column WHAT, the table has no column FREE. A long text in the column WHAT always gets at least LEAST_WHAT characters.
+#: The column WHAT needs this width, or less if all its texts are shorter. A table that is too narrow for this width has
+#: no column FREE.
 WHAT_NEEDS = 34
+#: The smallest width of the column WHAT, unless all its texts are shorter.
 LEAST_WHAT = 10
 #: In a table of at least this many characters, the column LEAKED shows every resource class; in a narrower table, only
 #: the first.

@@ -1,4 +1,4 @@
-"""own-part: refuse a repair outside this host's provider tree, or with another generation than heal has just read.
+"""own-part: refuse a repair that changes allocations outside this host's tree, or sends a generation not read by heal.
 
 A reshape must stay in this host's tree and only move amounts: every consumer must keep its total of each class.
 """

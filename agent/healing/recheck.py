@@ -107,11 +107,11 @@ def not_as_planned(
 ) -> WriteAttempt | None:
     """Return why the plan no longer fits nova's rows of ``consumers``; None if the rows did not change.
 
-    ``asked`` are the consumers whose rows the audit read. They are read again, so that both reads cover the same
-    consumers.
+    ``asked`` are the consumers whose rows the audit read. This function reads these rows again, so that both reads
+    cover the same consumers.
 
-    Behind a load balancer, this read may reach a replica of the database that is behind. So the function also checks
-    that the rows are as new as ``proof``, the heartbeat that an earlier read showed.
+    A load balancer may send this read to a replica of the database that lags. So the function also requires a heartbeat
+    that is not older than ``proof.since``.
     """
     if proof.since is None:
         return None

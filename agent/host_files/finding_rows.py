@@ -1,4 +1,4 @@
-"""Turn findings that still exist, with their histories, into rows of findings.json, and such rows into findings.
+"""Convert live findings and their histories to rows of findings.json, and convert these rows back to findings.
 
 The key ``finding`` has the finding's document, with the same keys as in every other document of the agent. So the agent
 knows the whole finding after a restart. Older versions of the agent ignore the keys ``finding`` and ``booked``.

@@ -104,8 +104,8 @@ class FullState:
     and Placement's allocations that the same audit read, None if it could not read them.
 
     Two fields make the next audit read all rows again. ``saw_change``: the last audit saw a change, and may have seen
-    only half of the change. ``rests``: the name of a finding or row of the last audit that must be read again, "" if
-    there is none.
+    only half of the change. ``rests``: why a finding or a consumer of the last audit needs the rows; "" if there is no
+    reason.
     """
 
     state: NovaState

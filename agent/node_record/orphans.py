@@ -1,8 +1,9 @@
 """Decide which of this host's compute nodes are orphaned, and which of their records and providers may be deleted.
 
-libvirt reports one node per host, so every other undeleted row of the host is an orphan. nova-compute deletes the
-provider of such a node together with its allocations. The agent deletes a provider only if nothing is allocated from
-its tree, and if every provider in the tree belongs to nova or the agent (scenarios 68 and 158 in docs/differences.md).
+libvirt reports one node per host. An undeleted compute node record of the host that names another node is an orphan.
+nova-compute deletes an orphan's provider and the allocations from this provider. The agent deletes a provider only if
+nothing is allocated from the provider's tree, and if every provider in the tree belongs to nova or the agent (scenarios
+68 and 158 in docs/differences.md).
 
 The agent deletes the record before the provider. If another host has taken over the record and the provider, nova
 refuses to delete the record, and the agent keeps the provider.

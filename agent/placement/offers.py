@@ -88,8 +88,7 @@ def cloud_offers(
     roots = _roots(everywhere)
     unread = _Unread(client, report, most_reads, request.classes)
     offered = {}
-    # Read trees with a free unit first: if the limit of requests is reached, the trees that stay unread are mainly
-    # full.
+    # First read the trees that have free capacity. If the limit of requests is reached, most unread trees are full.
     for provider in sorted(everywhere, key=lambda provider: (roots[provider.uuid] not in used, roots[provider.uuid])):
         known = replace(
             provider,

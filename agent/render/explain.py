@@ -165,8 +165,8 @@ def explain_consumer(report: AuditReport, consumer: str, owned: Owned) -> Consum
     notes = tuple(note for note in report.evacuations if wanted in (note.instance_uuid, note.migration_uuid))
     if not (scope.ledger or scope.findings or notes):
         raise LookupError(consumer)
-    # unread_books needs the whole report, not only ``scope``: a promised amount in the row of any consumer shows that
-    # promised amounts are known.
+    # unread_books needs the whole report, not only ``scope``, because it searches the rows of all consumers for a
+    # promised amount.
     return ConsumerExplanation(
         consumer=wanted,
         not_counted=all_uncounted(scope, owned),

@@ -2,7 +2,7 @@
 
 Such a rule is about several groups together. First, the module repeats the search once for each rule, without this
 rule. If the request then fits, the module reports the omitted rule. If the request never fits, the module searches with
-a single rule at a time, and reports each rule that alone refuses the request. If there is no such rule either, the
+a single rule at a time, and reports each rule that alone refuses the request. If no rule alone refuses the request, the
 module reports all rules. Pure: no I/O.
 """
 
@@ -122,9 +122,9 @@ def _sum_of(problem: Problem, resource_class: str) -> Obstacle:
 
 
 def _free(givers: list[OfferedProvider], resource_class: str, asked: int) -> Iterator[Remedy]:
-    """Yield the remedy to free the missing amount of the class on the only possible provider.
+    """Yield the remedy that frees, on the only possible provider, the capacity that the request lacks.
 
-    Yield nothing if freeing everything in use would not be enough, or if ``asked`` exceeds max_unit.
+    Yield nothing if the provider would be too small even when empty, or if ``asked`` exceeds max_unit.
     """
     short = asked - _left(givers[0], resource_class)
     inventory = givers[0].provider.inventory(resource_class)

@@ -88,7 +88,7 @@ class WhyReport:
 
     @property
     def fitting(self) -> tuple[TreeAnswer, ...]:
-        """The provider trees (hosts) that can take the guest, without this host's own tree if the host refuses it."""
+        """The provider trees that can take the guest. This host's tree is left out if this host has no room."""
         return tuple(tree for tree in self.answer.trees if tree.fits and not self.is_refused_by_host(tree))
 
     def is_refused_by_host(self, tree: TreeAnswer) -> bool:

@@ -257,7 +257,7 @@ def instance_from_row(row: Row, boot_disks: Iterable[Row]) -> Instance:
 
 @dataclass(frozen=True, slots=True)
 class _Unreadable:
-    """Why a row cannot be read, and the row's instance. What this instance uses on the host is then unknown."""
+    """An unreadable row: the problem, and the uuid of the row's instance. It is unknown what the instance uses."""
 
     problem: str
     instance_uuid: str | None = None
