@@ -151,7 +151,7 @@ def what_rests_on(findings: Iterable[SeenFinding], rows: Iterable[Row]) -> str:
         if not seen.confirmed:
             return f"finding {finding.code} needs more audits to be confirmed"
         if finding.consumer_uuid is not None or finding.code not in NOT_ABOUT_THE_CLOUD:
-            return f"finding {finding.code} depends on nova's rows"
+            return f"finding {finding.code} depends on rows of nova's database"
     settling = next((row for row in rows if row.verdict is Verdict.SETTLING), None)
     return "" if settling is None else f"consumer {settling.key} has an unfinished operation"
 

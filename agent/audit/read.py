@@ -32,8 +32,9 @@ from agent.timing.full_read_schedule import Turn, overdue, turn
 EVERY_CONSUMER = 10**9
 _IDENTITY = "this host's provider uuid is not known"
 USAGE_UNLISTED = "usage-unlisted"
-# An audit that reads the allocations again also reads this many consumers that do not look suspicious. Each such audit
-# reads different consumers. With the number 1, an unchanged host needs fewer than 1.25 requests per audit.
+# Some audits read all allocations of the host again. Each of these audits also reads this many consumers that do not
+# look suspicious, and each reads other consumers. With 1 consumer, an unchanged host needs on average fewer than 1.25
+# requests per audit.
 UNSUSPICIOUS_READS = 1
 # The maximum number of consumers of sharing providers that an audit reads. The limit exists because one SQL statement
 # selects nova's rows of all these consumers.

@@ -17,8 +17,8 @@ from agent.model.finding import History, Sighting
 def merged(mine: History, stored: History, ended: Set[str] = frozenset()) -> History:
     """Return a history with the findings of ``mine`` and ``stored``.
 
-    A finding of ``stored`` whose id is in ``ended`` has ended and is left out. ``read_until`` comes from the newer
-    history, and all other values come from ``mine``.
+    A finding of ``stored`` whose id is in ``ended`` has ended and is left out. The history's own fields come
+    from ``mine``, except ``read_until``, which comes from the newer history.
     """
     is_newer = mine.boot != stored.boot or (mine.read_until or 0) >= (stored.read_until or 0)
     known = {one.id: one for one in stored.sightings if one.id not in ended}

@@ -146,11 +146,13 @@ def _of_amounts(known: Known, item: ConsumerClass) -> Verdict:
 
 
 def _from_shared(known: Known, item: ConsumerClass) -> Verdict | None:
-    """Return AGREED if a sharing provider serves the promised amount (DISK_GB on shared storage), else None.
+    """Return AGREED if a sharing provider serves the promised amount (DISK_GB on shared storage).
+
+    Return UNKNOWN if the consumer's allocations outside the tree were not read, and None in all other cases.
 
     A sharing provider is possible only if a provider of this host's tree is in an aggregate and the consumer has an
     allocation in the tree. The sharing provider serves the amount if the consumer's allocations outside the tree add up
-    to this amount. Return UNKNOWN if these allocations were not read.
+    to this amount.
     """
     if not known.may_share or item.consumer not in known.holders:
         return None

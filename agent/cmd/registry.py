@@ -42,8 +42,8 @@ class Entry:
 COMMANDS = (
     Entry(
         "adopt",
-        "let a renamed or reinstalled host keep its Placement provider: print a plan; --plan DIGEST --yes: "
-        "carry it out",
+        "let a renamed or reinstalled host keep its Placement provider: print a plan, or carry out a plan with "
+        "--plan DIGEST --yes",
     ),
     Entry("audit", "run one audit and print its findings; --publish: also write the inventory"),
     Entry("complete", "print a script that completes this program's commands in bash, zsh or fish"),

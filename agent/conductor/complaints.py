@@ -50,7 +50,7 @@ class Complaints:
         """Return the error for a call that the broker accepted but nova-conductor did not answer."""
         return SourceUnavailable(
             STATE,
-            f"no answer on topic {self._topic} of {self._options.shown} within {allowed_s:.3g} s:"
+            f"no answer on topic {self._topic} of broker {self._options.shown} within {allowed_s:.3g} s:"
             " check that nova-conductor and its database are running",
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 # The options for which an empty value has its own meaning, and that meaning.
 MEANS_NONE: Mapping[tuple[str, str], str] = {
-    ("agent", "nova_conf"): "the agent reads no file of nova-compute",
+    ("agent", "nova_conf"): "the agent does not read nova-compute's configuration",
     ("healthcheck", "uri"): "the daemon answers no health checks",
     ("heal", "codes"): "the daemon repairs nothing by itself; with the default, it would repair leaked allocations",
     (

@@ -65,14 +65,16 @@ def _instead(row: Row, others: Sequence[Row]) -> str:
 
 
 def _in_place_of(row: Row, others: Sequence[Row]) -> str:
-    """Return which other classes nova promised to the instance: "; nova promised this instance 2 PCPU instead".
+    """Return which other classes the instance uses: "; by nova's database, this instance uses 2 PCPU instead".
 
-    The text is appended to "no VCPU for ID". It is "" if nova promised the instance an amount of the row's class.
+    The text is appended to "no VCPU for ID". It is "" if the instance uses an amount of the row's class.
     """
     if row.promised is not None:
         return ""
     lacking = [amount_text(o.resource_class, o.promised) for o in others if o.promised and o.recorded is None]
-    return f"; nova promised this {row.consumer_kind} {', '.join(lacking)} instead" if lacking else ""
+    if not lacking:
+        return ""
+    return f"; by nova's database, this {row.consumer_kind} uses {', '.join(lacking)} instead"
 
 
 def _recorded(row: Row) -> str:

@@ -80,7 +80,9 @@ def _remedies(audit: AuditFacts, consumer: str) -> tuple[Remedy, ...]:
     if audit.settings.role is Role.OBSERVER:
         words = "in role observer the agent removes no consumer: remove this consumer's allocations by hand"
         return (by_hand(words, delete_allocations(consumer)),)
-    words = "the agent removes the consumer in the next audit that can compute reserved for the consumer's classes"
+    words = (
+        "the agent removes the consumer as soon as an audit can compute the reserved amounts of its resource classes"
+    )
     return (wait(words),)
 
 

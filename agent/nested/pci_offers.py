@@ -91,7 +91,7 @@ class Survey:
 
 
 def offers(devices: Iterable[PciDevice], specs: Sequence[DeviceSpec]) -> Mapping[str, Offer]:
-    """Return, for each provider's PCI address, the devices that the provider counts (an Offer).
+    """Return {PCI address of a provider: the devices in the provider's inventory (an Offer)}.
 
     Virtual functions without a known physical function are left out.
     """

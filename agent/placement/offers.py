@@ -225,7 +225,8 @@ def _used_everywhere(
     """Return {provider uuid: used amounts} from Placement's answers to ``GET /allocation_candidates``.
 
     Each request is for one unit of one class. An answer usually contains the providers' other classes too, so the
-    function skips a class that is already in an answer. VCPU comes last, to find hosts that have no requested class.
+    function skips a class that is already in an answer. The last request is for VCPU, to find hosts that have no class
+    of ``request``.
     """
     found: dict[str, Amounts] = {}
     asked = [name for group in request.groups for name, _ in group.resources]

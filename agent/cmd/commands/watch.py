@@ -55,8 +55,8 @@ class Watch(BaseCommand):
             "--format",
             choices=(TABLE, JSON, CSV, TEXT),
             default=TABLE,
-            help="table (the default; text is another name for it); json: one object per message, or one object "
-            "with --once; csv: one row per host",
+            help="table (the default; text is another name for it); json: one object for each message of a host, "
+            "or one object with --once; csv: one row per host",
         ),
         argument("--all", action="store_true", help="show all hosts, also those without findings"),
         argument(

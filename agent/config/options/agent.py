@@ -39,8 +39,8 @@ OPTS = [
         default=["/etc/nova/nova.conf"],
         help="Configuration files of nova-compute on this host; a later file overrides an earlier one. Stocktake "
         "has many of nova's options. If Stocktake's own files do not set such an option, the agent uses nova's value "
-        "from these files. The default file may be absent; a file named here must exist. Empty: the agent reads no "
-        "file of nova-compute. A new value needs a restart.",
+        "from these files. The default file may be absent; a file named here must exist. Empty: the agent does "
+        "not read nova-compute's configuration. A new value needs a restart.",
     ),
     cfg.StrOpt(
         "state_dir",

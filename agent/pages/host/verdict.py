@@ -93,7 +93,7 @@ def amounts(loss: Loss) -> tuple[str, ...]:
 
 def _clause(loss: Loss, what: str, none: str) -> str:
     if not loss.is_known:
-        return f"the amount {what} is not known"
+        return f"it is not known what is {what}"
     if loss.is_none:
         return none
     found = amounts(loss)

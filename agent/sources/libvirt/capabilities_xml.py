@@ -24,8 +24,7 @@ class GuestDomain:
     """The emulator that runs guests of one domain type, and the aliases of its machine types.
 
     ``aliases`` are pairs of an alias and its machine type, in the order of the document. ``type`` is the domain type,
-    such as kvm. In ``Guest.default``, ``type`` is None if every domain type has an emulator of its own: then no domain
-    type uses the default emulator.
+    such as kvm. ``type`` is None for a default emulator (``Guest.default``) that no domain type uses.
     """
 
     type: str | None

@@ -29,7 +29,7 @@ MAX_ENTRIES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder to walk through. The sizes of its entries are added to the StoredFile with the path ``row``.
+    """A folder to walk through. ``row`` is the path of the StoredFile to which the sizes of the entries are added.
 
     Two kinds of entries have a StoredFile of their own instead: cached images and, if ``has_rows`` is True, guests'
     disks.

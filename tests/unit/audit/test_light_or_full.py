@@ -126,7 +126,7 @@ def test_the_first_digest_of_nova_rows_is_not_a_change():
         ({}, {"full_state": None}),
         ({}, {"full_state": full(state=facts.state(kind=StateKind.NONE))}),
         ({}, {"recheck_recorded": True}),
-        ({}, {"full_state": full(rests="finding x depends on nova's rows")}),
+        ({}, {"full_state": full(rests="finding x depends on rows of nova's database")}),
     ],
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )

@@ -290,7 +290,10 @@ def test_a_finding_shows_pcpu_allocated_instead_of_vcpu():
             f"2 VCPU for instance {I1}",
             "Placement records nothing; Placement records other classes instead: 2 PCPU",
         ),
-        "PCPU": (f"no PCPU for instance {I1}; nova promised this instance 2 VCPU instead", "Placement records 2 PCPU"),
+        "PCPU": (
+            f"no PCPU for instance {I1}; by nova's database, this instance uses 2 VCPU instead",
+            "Placement records 2 PCPU",
+        ),
     }
 
 

@@ -47,7 +47,7 @@ def test_losses_are_question_marks_if_placement_was_not_read():
     assert isinstance(figures, Figures)
     assert {each.amounts for each in figures.figures} == {("?",)}
     assert all("not known: placement was not read" in each.lines[0] for each in figures.figures)
-    assert "the amount wasted is not known" in sentence.text
+    assert "it is not known what is wasted" in sentence.text
     assert note == Note(
         text="placement was not read: http://placement.example.org: no answer within 30 s", meaning=Meaning.UNREAD
     )
