@@ -25,7 +25,7 @@ def _moved(guarded: GuardedFinding, consumer_uuid: str) -> str | None:
         return "Placement's record of the consumer was not read completely"
     changes = guarded.action.changes if guarded.action else ()
     if any(change.before != record for change in changes if change.before.consumer_uuid == consumer_uuid):
-        return "the planned change does not start from the consumer's allocations that heal read"
+        return "the planned change does not start from the consumer's record that heal read"
     seen = [a for a in view.allocations if a.consumer_uuid == record.consumer_uuid]
     here = [a for a in record.allocations if a.provider_uuid in guarded.scene.tree]
     if sorted(map(_amount, seen)) != sorted(map(_amount, here)):

@@ -174,9 +174,12 @@ def _if_own(resource_class: str) -> str:
     # The warning is necessary, because the option sets only one part of ``reserved``. To this part, the agent adds the
     # usage of unknown guests and volumes. A lower value of the option does not lower this usage.
     option = _RESERVED_OPTIONS.get(resource_class)
-    named = f"option {option}; " if option else ""
-    more = "the reserved amount includes the usage of guests and volumes that nova does not know"
-    return f" ({named}{more}; see stocktake explain {resource_class})"
+    unmanaged = "the usage of guests and volumes that nova does not know"
+    if option:
+        parts = f"option {option} is only a part of the reserved amount: the agent adds {unmanaged}"
+    else:
+        parts = f"the reserved amount includes {unmanaged}"
+    return f" ({parts}; see stocktake explain {resource_class})"
 
 
 def _why_less(refusal: Refusal, inventory: Inventory, amount: int) -> str:

@@ -11,7 +11,7 @@ FORBIDS = '"somebody"'
 
 
 def test_sentences_say_who_acts():
-    """No word such as "somebody" or "whoever" stands in the agent's code, the runbooks, the README or the documents."""
+    """No word such as "somebody" or "whoever" stands in the agent's code, the runbooks or the documents."""
     places = [*(ROOT / "agent").rglob("*.py"), *(ROOT / "agent").rglob("*.md"), *(ROOT / "docs").rglob("*.md")]
     vague = []
     for path in [*places, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]:

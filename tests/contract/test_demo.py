@@ -125,7 +125,7 @@ def test_the_demo_says_that_its_agents_replace_nova_compute(document):
     """`stocktake demo` runs two agents, and says that they run in nova-compute's place."""
     (said,) = [line for line in document["simulated"] if line.startswith("nova-compute: ")]
     assert "both agents have role owner" in said
-    assert "Beside a running nova-compute the role is companion" in said
+    assert "Beside a running nova-compute, the role is companion" in said
 
 
 def test_the_demo_json_repeats_the_first_host_at_the_top(document):
@@ -192,8 +192,8 @@ def test_a_shell_runs_the_commands_that_the_demo_prints(tmp_path):
         assert "blocked by max_unit" in copied(third)
         short = " ".join(copied(third.replace("VCPU=64", "DISK_GB=41")).split())
         assert (
-            "(option reserved_host_disk_mb; the reserved amount includes the usage of guests and volumes that "
-            "nova does not know; see stocktake explain" in short
+            "(option reserved_host_disk_mb is only a part of the reserved amount: the agent adds the usage of guests "
+            "and volumes that nova does not know; see stocktake explain" in short
         )
         assert "allocation-stale-move 80 GiB (stocktake heal), volume-foreign 120 GiB; see stocktake explain" in short
     finally:

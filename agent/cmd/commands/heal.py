@@ -24,7 +24,8 @@ class Heal(DocumentCommand):
             action="append",
             default=[],
             metavar="CODE",
-            help="repair only findings with this code (repeatable); many findings need several plans",
+            help="repair only findings with this code (repeatable); many findings need several plans: repeat the "
+            "command until no change is left",
         ),
         *APPROVAL,
     )

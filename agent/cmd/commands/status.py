@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _intervals(text: str) -> float:
     number = float(text)
     if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"{text} is not a number above 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a finite number above 0")
     return number
 
 

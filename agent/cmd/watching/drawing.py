@@ -168,7 +168,7 @@ def _foot(ui: Ui, rows: Sequence[HostRow], page: int) -> str:
     filtered = f": {_fit(' '.join(ui.choice.words), MOST_FILTER)}" if ui.choice.words else ""
     every = "not clean" if ui.choice.with_quiet else "all"
     place = f"{ui.top + 1}-{min(ui.top + page, len(rows))} of {len(rows)}  " if rows else ""
-    return f"{place}s sort: {ui.choice.sort}  f filter{filtered}  a show {every}  Enter details  u audit  q quit"
+    return f"{place}s sort: {ui.choice.sort}  f filter{filtered}  a {every}  Enter details  u audit  q quit"
 
 
 def _wrapped(text: str, width: int | None) -> Iterable[str]:

@@ -35,8 +35,8 @@ OPTS = FROM_NOVA = [
         "report_in_placement",
         default=False,
         help="Report the devices of device_spec as providers in Placement, except those with physical_network. Nova "
-        "has the same default. nova-compute does not start if the option was true before and is false now. A new "
-        "value needs a restart.",
+        "has the same default. nova-compute does not start if the option is false and Placement still has "
+        "providers of PCI devices. A new value needs a restart.",
     ),
 ]
 

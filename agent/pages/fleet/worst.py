@@ -105,7 +105,7 @@ def _foot(troubled: int, calm: int, left_out: int) -> str:
     parts += [f"{counted(calm, 'host', 'hosts')} without a problem"] if calm else []
     if not parts:
         return ""
-    rest = f" But the search leaves out {hosts(left_out)}: stocktake watch shows all hosts." if left_out else ""
+    rest = f" But the search leaves out {hosts(left_out)}: stocktake watch --all shows all hosts." if left_out else ""
     found = "The search above finds these hosts if the browser runs scripts."
     return f"Not shown: {' and '.join(parts)}. {found}{rest}"
 

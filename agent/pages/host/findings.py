@@ -26,7 +26,7 @@ ID_DIGITS = 8
 #: The maximum number of blocks on the page, and the maximum number of findings in one block.
 MOST_BLOCKS = 40
 MOST_MEMBERS = 30
-_APPLY = "To apply the plan, run the command again with --plan DIGEST --yes: the plan names its DIGEST."
+_APPLY = "To carry out the plan, run the command again with --plan DIGEST --yes. The plan's output shows the DIGEST."
 MEANINGS = {Severity.ERROR: Meaning.WRONG, Severity.WARNING: Meaning.FOREIGN, Severity.INFO: Meaning.RESERVED}
 _LABELS = {
     RemedyKind.HEAL: "fix",

@@ -1,9 +1,9 @@
 """Measure the disk files of all defined domains, and nova's ``instances_path``.
 
 Most reads only compare the modification times of two folders (``instances_path`` and the image cache), and return the
-last result again. The source measures again in four cases: the set of disks has changed; an entry of one of the two
-folders was created or removed; the last measurement is old; forget() was called. Each read also tries again what could
-not be measured.
+last result again. The source measures again if the set of disks has changed, if an entry of one of the two folders was
+created or removed, if the last measurement is old, if forget() was called, if a folder could not be read, or if a file
+does not have its problem any more.
 
 A hung network mount blocks only this source's own thread, never the audit. If a measurement outlasts the deadline, the
 read fails, and the next read uses the late result.

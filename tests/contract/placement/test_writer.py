@@ -120,7 +120,7 @@ def test_the_second_write_recreates_a_deleted_custom_trait(rest, client):
     rest.set_traits(uuid)
     rest.done("DELETE", f"/traits/{trait}")
     again = Plan(writes=(PutTraits(provider_uuid=uuid, traits=(trait,)),), generations=((uuid, 2),))
-    with pytest.raises(GenerationConflict, match="does not know a custom class or trait"):
+    with pytest.raises(GenerationConflict, match="needs a custom class or trait that Placement does not know"):
         writer.apply(again, never)
     writer.apply(again, never)
     assert rest.traits(uuid) == {trait}
@@ -173,7 +173,9 @@ def test_a_write_of_two_missing_traits_raises_a_conflict(rest, writer):
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 0),)), never)
     rest.set_traits(uuid)
     rest.done("DELETE", f"/traits/{trait}")
-    with pytest.raises(GenerationConflict, match="does not know a custom class or trait") as raised:
+    with pytest.raises(
+        GenerationConflict, match="needs a custom class or trait that Placement does not know"
+    ) as raised:
         writer.apply(Plan(writes=(traits(uuid, "HW_CPU_IMAGINED", trait),), generations=((uuid, 2),)), never)
     assert raised.value.applied.unknown_traits == {"HW_CPU_IMAGINED"}
     writer.apply(Plan(writes=(traits(uuid, trait),), generations=((uuid, 2),)), never)

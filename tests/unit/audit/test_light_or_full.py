@@ -130,10 +130,10 @@ def test_the_first_digest_of_nova_rows_is_not_a_change():
     ],
     ids=["a command", "an event", "the first audit", "no cloud", "allocations are due", "a finding"],
 )
-def test_an_audit_for_a_libvirt_event_reads_all_nova_rows(request_changes, memory_changes):
-    """A periodic audit may read only a digest of nova's rows.
+def test_some_audits_do_not_begin_with_a_digest_of_nova_rows(request_changes, memory_changes):
+    """A periodic audit may first read a digest of nova's rows.
 
-    An audit for a libvirt event reads the rows themselves. The first audit also reads the rows themselves.
+    An audit for a libvirt event or a command, for example, may not.
     """
     request = AuditRequest(**{"reasons": (PERIODIC,)} | request_changes)
     memory = AuditMemory(**{"full_state": full(), "recheck_recorded": False} | memory_changes)

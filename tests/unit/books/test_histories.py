@@ -66,8 +66,11 @@ def test_a_merge_keeps_audit_count_1_from_the_newer_history():
     assert merged(history(), theirs).sightings == theirs.sightings
 
 
-def test_a_finding_that_one_history_lacks_has_audit_count_0():
-    """If one of two merged histories lacks a finding, the finding's audit count becomes 0."""
+def test_a_finding_in_only_one_history_loses_its_audit_count():
+    """One history counted a finding in two audits, and the other history lacks it.
+
+    The merged history counts it 0 times.
+    """
     long = history(one(times=2, counted_at=160, confirmed=True), read_until=160)
     for found in (merged(long, history()), merged(history(), long)):
         assert [(s.times, s.confirmed) for s in found.sightings] == [(0, True)]
@@ -89,8 +92,11 @@ def test_a_merge_ignores_audit_counts_from_before_a_reboot():
     assert merged(ours, dataclasses.replace(history(read_until=900), boot="earlier")) == ours
 
 
-def test_a_merged_history_keeps_the_newer_audit_count():
-    """Two processes counted the audits that saw a finding. The merged history keeps the newer audit count."""
+def test_a_merged_history_keeps_the_newer_of_two_counts():
+    """Two processes counted a finding's audits, one process after the other.
+
+    The merged history keeps the newer count.
+    """
     older = history(one(first_seen_at=T1, last_seen_at=T2, times=3, counted_at=90, stands_since=T1))
     newer = history(one(first_seen_at=T1, last_seen_at=T4, times=1, counted_at=160, stands_since=T4), read_until=160)
     for found in (merged(newer, older), merged(older, newer)):

@@ -270,7 +270,10 @@ def test_an_allocation_is_unknown_without_nova_or_libvirt(lost):
 
 
 def test_a_resize_may_leave_a_stale_allocation_on_shared_storage():
-    """If a confirmed resize still has an allocation on shared storage, the agent calls the allocation stale."""
+    """A confirmed resize moved an instance away, but its allocation on shared storage remains.
+
+    The agent calls the allocation stale.
+    """
     moved = migration(uuid=I1, name="i2", status="confirmed")
     world = snapshot(nova=state(instance("i2", **AWAY), migrations=(moved,)), placement=sharing())
     assert verdict_of(world) is Verdict.ALLOCATION_STALE_MOVE

@@ -167,7 +167,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ),
     (
         "record-unmoved",
-        "does not start from the consumer's allocations",
+        "does not start from the consumer's record",
         lambda c: dataclasses.replace(
             c, action=dataclasses.replace(c.action, before=dataclasses.replace(read(c), project_id="other"))
         ),

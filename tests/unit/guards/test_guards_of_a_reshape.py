@@ -122,7 +122,7 @@ WRONG: list[tuple[str, str, Callable[[GuardedFinding], GuardedFinding]]] = [
     ("record-unmoved", "the consumer's generation is 2 now; the audit read 1", lambda c: read_as(c, generation=2)),
     (
         "record-unmoved",
-        "does not start from the consumer's allocations",
+        "does not start from the consumer's record",
         lambda c: with_action(
             c,
             changes=tuple(

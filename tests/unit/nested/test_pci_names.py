@@ -65,7 +65,7 @@ def test_a_true_tag_in_device_spec_adds_a_trait(tags, also):
 
 @given(st.text(min_size=1, max_size=20))
 def test_a_configured_resource_class_gets_a_valid_name(text):
-    """The agent turns any text of a device's option resource_class into a class name that Placement accepts."""
+    """From a device's option resource_class without CUSTOM_, the agent makes a class name that Placement accepts."""
     name = class_of(spec(resource_class=text), "10de", "1eb8")
     if not text.upper().startswith("CUSTOM_"):
         assert is_valid_name(name)

@@ -142,21 +142,21 @@ def test_lowering_the_reserved_amount_is_advised():
 
 
 @pytest.mark.parametrize(
-    ("resource_class", "option"),
+    ("resource_class", "part"),
     [
-        ("VCPU", "option reserved_host_cpus; "),
-        ("MEMORY_MB", "option reserved_host_memory_mb; "),
-        ("DISK_GB", "option reserved_host_disk_mb; "),
-        ("VGPU", ""),
+        ("VCPU", "option reserved_host_cpus is only a part of the reserved amount: the agent adds"),
+        ("MEMORY_MB", "option reserved_host_memory_mb is only a part of the reserved amount: the agent adds"),
+        ("DISK_GB", "option reserved_host_disk_mb is only a part of the reserved amount: the agent adds"),
+        ("VGPU", "the reserved amount includes"),
     ],
 )
-def test_advice_about_a_reserved_amount_refers_to_explain(resource_class, option):
+def test_advice_about_a_reserved_amount_refers_to_explain(resource_class, part):
     """Advice to lower a reserved amount shows nova's option, if there is one, and refers to `stocktake explain`."""
     host = of("host", stock(resource_class, 400, reserved=120), used=((resource_class, 240),))
     change = asked([host], group(**{resource_class: 41})).obstacles[0].change
     assert ", to 119 (" in change
-    more = "the reserved amount includes the usage of guests and volumes that nova does not know"
-    assert f"({option}{more}; see stocktake explain {resource_class})" in change
+    unmanaged = "the usage of guests and volumes that nova does not know"
+    assert f"({part} {unmanaged}; see stocktake explain {resource_class})" in change
 
 
 @pytest.mark.parametrize(

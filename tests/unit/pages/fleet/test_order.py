@@ -63,7 +63,7 @@ def test_the_fleet_page_says_how_many_hosts_its_search_omits(monkeypatch):
     table = tables(fleet_page(facts))["worst-hosts"]
     left_out = 300 - len(table.rows) - len(table.searched)
     assert 100 < left_out < 250
-    assert f"But the search leaves out {left_out} hosts: stocktake watch shows all hosts." in table.foot
+    assert f"But the search leaves out {left_out} hosts: stocktake watch --all shows all hosts." in table.foot
 
 
 def test_every_host_with_resources_sold_twice_is_listed():
