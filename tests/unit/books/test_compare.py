@@ -136,20 +136,16 @@ TABLE = {
         ),
         Verdict.UNKNOWN,
     ),
+    # The agent knows no disk of a guest without metadata, so this allocation has no disk either.
     "without a cloud libvirt is the promise": (
-        snapshot(nova=state(kind=StateKind.NONE), libvirt=host(domain()), placement=view(A_HELD)),
+        snapshot(
+            nova=state(kind=StateKind.NONE),
+            libvirt=host(domain()),
+            placement=view(allocations(I1, VCPU=1, MEMORY_MB=128)),
+        ),
         Verdict.AGREED,
     ),
 }
-# The agent knows no disk of a guest without metadata, so this allocation has no disk either.
-TABLE["without a cloud libvirt is the promise"] = (
-    snapshot(
-        nova=state(kind=StateKind.NONE),
-        libvirt=host(domain()),
-        placement=view(allocations(I1, VCPU=1, MEMORY_MB=128)),
-    ),
-    Verdict.AGREED,
-)
 
 
 @pytest.mark.parametrize(("world", "expected"), TABLE.values(), ids=TABLE.keys())
