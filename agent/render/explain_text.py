@@ -333,7 +333,7 @@ def _nowhere(unread_books: Unread) -> str:
     If one of these three was not read completely, the line names the sources that could not be read.
     """
     if not unread_books:
-        return "this consumer was not found in nova's database, on this host or in Placement"
+        return "no amount of this consumer was found in nova's database, on this host or in Placement"
     unknown = ", ".join(
         f"its {book} amounts are unknown (not read: {', '.join(sources)})" for book, sources in unread_books.items()
     )
