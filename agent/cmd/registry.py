@@ -49,13 +49,13 @@ COMMANDS = (
     Entry("complete", "print a script that completes this program's commands in bash, zsh or fish"),
     Entry("config check", "check the configuration and print every problem in it"),
     Entry("config show", "print the value of every option, and the file that sets it"),
-    Entry("demo", "build a small cloud with five real problems in it, and run the agent on it"),
+    Entry("demo", "build a small cloud with real problems in it, and run the agent on it"),
     Entry("explain", "explain in words how the amounts of one resource class or one consumer are computed"),
     Entry("findings", "list the current findings of this host, filtered by severity, code, state or consumer"),
     Entry("heal", "repair confirmed findings: print the plan; --plan DIGEST --yes: carry it out"),
     Entry("help", "print the help of one command, or the list of all commands"),
     Entry("inventory", "print the inventory that the agent wants; --diff: compare it with Placement's inventory"),
-    Entry("journal", "print every change that heal, undo and adopt made, with the values before the change"),
+    Entry("journal", "print every change that heal, undo and adopt made; with -f json also the former values"),
     Entry(
         "ledger", "print each consumer's amounts according to nova (promised), the host (held) and Placement (recorded)"
     ),

@@ -7,8 +7,8 @@ Each module defines a RULE: the code, its severity, its remedy, and a pure funct
 AuditFacts. ``BUILTIN`` lists all rules; agent/audit/decide.py runs them in every audit.
 
 Begin with base.py (``Rule`` and ``AuditFacts``), then read allocation_leaked.py, a short rule. The modules named
-``base_*.py`` contain what several rules share. To add a finding, add a module here, a line in ``BUILTIN``, and a
-section in docs/findings.md.
+``base_*.py`` contain what several rules share. To add a finding, follow CONTRIBUTING.md: a module, its import
+and its line in ``BUILTIN`` here, and elsewhere its page, its tests and its section in docs/findings.md.
 
 Not here: the comparison of these three amounts for each consumer (agent/books/compare.py, verdict.py), the confirmation
 of findings over several audits (agent/books/confirm.py), and the changes that fix a finding (agent/repairs).

@@ -99,7 +99,8 @@ def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:
             "check that the instance is deleted, or that another host has the instance and its disk",
             show_server(owned.owner_uuid),
         )
-        return (look, by_hand(f"if so, remove the volume; {_LOST}", remove))
+        condition = "if the instance is deleted, or another host has the instance and its disk"
+        return (look, by_hand(f"{condition}, remove the volume; {_LOST}", remove))
     return (
         inspect("find the volume's owner", line("lvs", "-o", "+lv_time,lv_tags", path)),
         by_hand(f"if the volume is not needed, remove it; {_LOST}", remove),

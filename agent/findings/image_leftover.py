@@ -53,8 +53,9 @@ def _whereabouts(uuid: str, state: NovaState | None) -> str:
 
 
 _REMOVE = (
-    "if no other disk has a backing file in the folder (qemu-img info --backing-chain shows the backing files of a "
-    "disk), remove the folder; warning: rm destroys its data, and nothing brings the data back"
+    "if the instance is deleted, or another host has the instance and its disk, and if no other disk has a backing "
+    "file in the folder (qemu-img info --backing-chain shows the backing files of a disk), remove the folder; warning: "
+    "rm destroys its data, and nothing brings the data back"
 )
 
 RULE = Rule(code="image-leftover", severity=Severity.WARNING, find=_find, rests_on=frozenset({IMAGES, STATE, LIBVIRT}))

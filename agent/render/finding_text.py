@@ -145,7 +145,7 @@ def _group_block(
         f"{age_words(ages[-1])} at most" if ages else "",
         hang=MARGIN,
     )
-    in_one = all(_heal_command(finding) for finding in findings)
+    in_one = all(heal_command(finding) for finding in findings)
     for finding in findings:
         yield line(
             f"{' ' * MARGIN}[{short_id(finding)}] {_short_headline(finding, names)}", hang=MARGIN + ID_DIGITS + 3
@@ -163,7 +163,8 @@ def _group_block(
         yield _below(f"also: {', '.join(f'{count} x {code}' for code, count in counts.items())}")
 
 
-def _heal_command(finding: Document) -> str | None:
+def heal_command(finding: Document) -> str | None:
+    """Return the command of heal that repairs the finding, None if heal does not repair the finding on this host."""
     return next((r["command"] for r in _remedies(finding) if r["kind"] == RemedyKind.HEAL.value), None)
 
 
@@ -277,8 +278,8 @@ def _is_by_hand(remedy: Document) -> bool:
 
 def _no_repair(finding: Document) -> Iterator[Line]:
     """Yield a line that says that the finding can be repaired only by hand; nothing if ``stocktake heal`` can do it."""
-    if _heal_command(finding) is None and any(map(_is_by_hand, _remedies(finding))):
-        yield labelled("fix", "no automatic repair on this host, only by hand")
+    if heal_command(finding) is None and any(map(_is_by_hand, _remedies(finding))):
+        yield labelled("fix", "heal on this host cannot repair this; see below")
 
 
 def _after_a_hand_repair(finding: Document) -> Iterator[Line]:
@@ -286,7 +287,7 @@ def _after_a_hand_repair(finding: Document) -> Iterator[Line]:
 
     Yield nothing if ``stocktake heal`` can repair the finding, or if no command repairs it by hand.
     """
-    if _heal_command(finding) is None and any(
+    if heal_command(finding) is None and any(
         _is_by_hand(remedy) and remedy["command"] for remedy in _remedies(finding)
     ):
         yield copyable("then", "stocktake audit")

@@ -189,6 +189,8 @@ def _why_less(refusal: Refusal, inventory: Inventory, amount: int) -> str:
         return " (more capacity is free, but max_unit allows no more in one request)"
     if refusal.constraint is not Constraint.MAX_UNIT:
         return ""
+    if amount < inventory.max_unit:
+        return " (max_unit allows more in one request, but no more is free)"
     if inventory.max_unit != inventory.total:
         return " (a higher ratio does not raise max_unit)"
     return f" (max_unit is {_WHOLES.get(refusal.resource_class, 'the whole total')}; a higher ratio does not raise it)"

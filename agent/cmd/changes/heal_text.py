@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from agent.cmd.changes.heal_output import DIGEST_SHOWN, ID_SHOWN
 from agent.guards.repairable import GUARD as REPAIRABLE
 from agent.host_files.journal import Result
+from agent.model.finding import Severity
 from agent.render.audit_text import gone_lines
 from agent.render.documents import Document
-from agent.render.finding_text import age_words, hand_lines, seconds_between, state_of, who
+from agent.render.finding_text import age_words, hand_lines, heal_command, seconds_between, state_of, who
 from agent.render.layout import Block, Line, Span, copyable, line, toned
 from agent.text.amounts import age_text
 from agent.text.wording import alike
@@ -21,11 +22,15 @@ _INDENT = " " * _HANG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenery:
-    """Facts that heal's document lacks: the audit's findings by id, consumers' names by uuid, and the time."""
+    """Facts that heal's document lacks: the audit's findings by id, consumers' names by uuid, and the time.
+
+    ``is_named``: whether the operator named the findings to repair, or their code.
+    """
 
     findings: Mapping[str, Document] = field(default_factory=dict)
     names: Mapping[str, str] = field(default_factory=dict)
     now: str = ""
+    is_named: bool = False
 
 
 def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
@@ -53,6 +58,7 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
             yield from hand_lines(finding)
         yield _below("what else the operator can do:")
         yield copyable("inspect", f"stocktake explain {refusal['finding_id'][:ID_SHOWN]}")
+    yield from _without_repair(document, scenery)
     if any(refusal["wait_s"] is not None for refusal in waits):
         yield line(
             "keep the daemon running, or run this command again within three times update_resources_interval "
@@ -62,6 +68,17 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
         yield line(result_line(result, result["consumer_uuid"] or result["finding_id"]), hang=2)
     yield from gone_lines({"gone": document.get("gone", ())})
     yield from _end(document)
+
+
+def _without_repair(document: Document, scenery: Scenery) -> Iterator[Line]:
+    """Yield how many findings heal cannot repair on this host; nothing if the operator named the findings to repair."""
+    shown = {about["finding_id"] for about in (*document["actions"], *document["refusals"])}
+    shown.update(id_ for action in document["actions"] for id_ in action["also_ends"])
+    others = [finding for id_, finding in scenery.findings.items() if id_ not in shown]
+    left = [each for each in others if each["severity"] != Severity.INFO.value and heal_command(each) is None]
+    if left and not scenery.is_named:
+        findings = "1 finding has" if len(left) == 1 else f"{len(left)} findings have"
+        yield line(f"{findings} no automatic repair on this host: stocktake findings")
 
 
 def _waits(group: Sequence[Document], scenery: Scenery) -> Iterator[Line]:

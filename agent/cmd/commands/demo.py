@@ -44,7 +44,7 @@ def _faults(text: str) -> int:
 
 
 class Demo(DocumentCommand):
-    """Build a small cloud with five real problems in it, run the agent on it, and show what it finds."""
+    """Build a small cloud with real problems in it, run the agent on it, and show what it finds."""
 
     ARGUMENTS = (
         argument("--keep", action="store_true", help="keep the demo's cloud running, and print commands to try"),

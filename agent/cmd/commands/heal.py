@@ -50,6 +50,7 @@ class Heal(DocumentCommand):
             findings={seen.finding.id: finding_document(seen) for seen in run.report.findings},
             names=names_of(run.report),
             now=run.report.started_at,
+            is_named=bool(ordered.ids or ordered.codes),
         )
         self.answer(parsed_args.format, heal_blocks(document, scenery), document)
         return code_of(run)

@@ -31,7 +31,7 @@ def _limit(text: str) -> int:
 
 
 class Journal(ListCommand):
-    """Print every change that heal, undo and adopt made or tried, oldest first, with the values before the change."""
+    """Print every change that heal, undo and adopt made or tried, oldest first; with -f json also the former values."""
 
     COLUMNS = (
         "id",

@@ -62,7 +62,11 @@ class Why(DocumentCommand):
     ARGUMENTS = (
         *(argument(name, metavar=form, help=what, action="append", default=[]) for name, form, what in _SEVERAL),
         *(argument(name, metavar=form, help=what, action=_Once) for name, form, what in _ONCE),
-        argument("--everywhere", action="store_true", help="check every provider tree of the cloud"),
+        argument(
+            "--everywhere",
+            action="store_true",
+            help="check every provider tree of the cloud; exit with 0 if the request fits on one of the trees",
+        ),
         argument(
             "--numa-nodes",
             type=_cells,

@@ -228,7 +228,7 @@ def test_the_audit_text_shows_no_reason_if_there_are_several():
 def test_a_manual_fix_ends_with_the_advice_to_audit_again():
     """If a finding can only be repaired by hand, the printed finding ends with the command `stocktake audit`."""
     by_hand = Remedy(kind=RemedyKind.HAND, words="remove the volume", command="lvremove guests/scratch")
-    fix = "  fix: no automatic repair on this host, only by hand"
+    fix = "  fix: heal on this host cannot repair this; see below"
     assert shown(finding_block(changed(remedies=(by_hand,)), {}, NOW))[2:-1] == [
         fix,
         "       remove the volume.",

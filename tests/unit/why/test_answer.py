@@ -114,6 +114,15 @@ def test_the_advice_shows_that_max_unit_is_the_limit():
     assert room.change == f"ask for at most 24 VCPU in one request {because}"
 
 
+def test_advice_about_max_unit_shows_what_is_free():
+    """If max_unit allows more than is free, `stocktake why` advises to request at most the free amount."""
+    host = of("host", stock("DISK_GB", 1600, max_unit=1600), used=(("DISK_GB", 800),))
+    change = asked([host], group(DISK_GB=5000)).obstacles[0].change
+    assert change == (
+        "ask for at most 800 GiB of DISK_GB in one request (max_unit allows more in one request, but no more is free)"
+    )
+
+
 @pytest.mark.parametrize(("amount", "constraint"), [(1, Constraint.MIN_UNIT), (5, Constraint.STEP_SIZE)])
 def test_freeing_capacity_is_not_advised_for_a_forbidden_amount(amount, constraint):
     """If min_unit or step_size forbids the requested amount, `stocktake why` does not advise to free capacity."""

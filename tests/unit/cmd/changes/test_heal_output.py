@@ -77,6 +77,25 @@ def test_a_heal_plan_lists_changes_waits_and_refusals() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("kinds", "is_named", "said"),
+    [
+        (["hand"], False, ["1 finding has no automatic repair on this host: stocktake findings"]),
+        (["hand", "heal", "inspect"], False, ["2 findings have no automatic repair on this host: stocktake findings"]),
+        (["heal"], False, []),
+        (["hand"], True, []),
+    ],
+)
+def test_a_heal_plan_says_how_many_findings_heal_cannot_repair(kinds, is_named, said) -> None:
+    """The plan says how many findings have no automatic repair. With --finding or --code, it does not say so."""
+    findings = {
+        str(number): {"severity": "error", "remedies": [{"kind": kind, "words": "", "command": "x"}]}
+        for number, kind in enumerate(kinds)
+    }
+    shown = printed(document(), Scenery(findings=findings, is_named=is_named))
+    assert [text for text in shown if "no automatic repair" in text] == said
+
+
 def test_a_heal_plan_shows_the_instance_and_age_of_a_finding() -> None:
     """A line of the plan has the finding's code, instance name, state and age, such as "web-3, confirmed, 60 min"."""
     finding = {"id": ACTION["finding_id"], "consumer_uuid": "6f0d", "confirmed": True, "state": "confirmed"}
