@@ -6,7 +6,7 @@ the last seconds (agent/books/recency.py). Without a cloud ([state] source = non
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from agent.books.recency import instance_just_changed
 from agent.findings.base import AuditFacts
@@ -16,8 +16,8 @@ from agent.model.nova import NovaState
 from agent.model.occupancy import Occupancy
 
 
-def resting(audit: AuditFacts) -> Iterator[tuple[Occupancy, Domain]]:
-    """Yield each instance of this host that nova is not changing now, with its libvirt domain; sorted by uuid."""
+def resting(audit: AuditFacts, is_wrong: Callable[[Occupancy, Domain], bool]) -> Iterator[tuple[Occupancy, Domain]]:
+    """Yield each wrong instance of this host that nova is not changing now, with its libvirt domain; sorted by uuid."""
     state, host = audit.state, audit.snapshot.host.value
     if state is None or host is None or not state.kind.has_cloud:
         return
@@ -25,7 +25,10 @@ def resting(audit: AuditFacts) -> Iterator[tuple[Occupancy, Domain]]:
     domains = {domain.uuid: domain for domain in host.domains}
     for taken in audit.books.occupied.occupancies:
         domain = domains.get(taken.instance.uuid)
-        if domain is not None and taken.instance.uuid not in moving and _is_at_rest(taken, state):
+        # Almost no instance is wrong, so the cheapest order asks this first.
+        if domain is None or not is_wrong(taken, domain):
+            continue
+        if taken.instance.uuid not in moving and _is_at_rest(taken, state):
             yield taken, domain
 
 

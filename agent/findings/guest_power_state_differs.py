@@ -11,8 +11,9 @@ from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_guests import resting
 from agent.findings.base_remedies import by_hand, by_nova_compute, inspect, openstack, show_server, virsh
 from agent.model.finding import Remedy, Severity
-from agent.model.host.facts import DomainState
+from agent.model.host.facts import Domain, DomainState
 from agent.model.nova import Instance
+from agent.model.occupancy import Occupancy
 from agent.model.snapshot import LIBVIRT, STATE
 from agent.text.headline import short_name
 
@@ -42,10 +43,8 @@ _NOVA_POWER = {0: "no state", 1: "running", 3: "paused", 4: "shut down", 6: "cra
 
 
 def _find(audit: AuditFacts) -> Findings:
-    for taken, domain in resting(audit):
+    for taken, domain in resting(audit, _is_contradicted):
         instance, power = taken.instance, _POWER[domain.state]
-        if power not in _WRONG.get(instance.vm_state or "", frozenset()):
-            continue
         known = instance.power_state
         yield RULE.finding(
             audit,
@@ -62,6 +61,10 @@ def _find(audit: AuditFacts) -> Findings:
             ),
             remedies=_remedies(audit, instance),
         )
+
+
+def _is_contradicted(taken: Occupancy, domain: Domain) -> bool:
+    return _POWER[domain.state] in _WRONG.get(taken.instance.vm_state or "", frozenset())
 
 
 def _remedies(audit: AuditFacts, instance: Instance) -> tuple[Remedy, ...]:

@@ -20,10 +20,8 @@ from agent.text.headline import short_name
 
 
 def _find(audit: AuditFacts) -> Findings:
-    for taken, domain in resting(audit):
-        differences = _differences(taken.flavor, domain)
-        if differences:
-            yield _finding(audit, taken, domain, differences)
+    for taken, domain in resting(audit, lambda taken, domain: bool(_differences(taken.flavor, domain))):
+        yield _finding(audit, taken, domain, _differences(taken.flavor, domain))
 
 
 def _differences(flavor: Flavor, domain: Domain) -> list[tuple[str, int, int]]:

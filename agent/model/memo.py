@@ -50,6 +50,8 @@ CACHES = MappingProxyType(
         "agent.provider_tree.diff._used": "the resource classes with allocations on each provider",
         "agent.render.documents._ledger_text": "the table of each consumer's amounts, as JSON text",
         "agent.render.documents._storage_text": "the list of what uses the storage, as JSON text",
+        "agent.model.placement._consumers": "the consumers with an allocation on the tree",
+        "agent.resources.store_doubt._wanted": "the paths of guests' disks that must be on the disk store",
         "agent.resources.guests.expected_here": "the uuids of the instances that may have a guest on this host",
         "agent.resources.volumes._owners": "the owners of the logical volumes",
         "agent.resources.volumes._users": "which guest uses which volume as a disk",

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from agent.model.memo import for_the_same_arguments
+
 MAX_UNIT_DEFAULT = 2**31 - 1
 
 
@@ -217,7 +219,7 @@ class PlacementView:
     @property
     def consumer_uuids(self) -> frozenset[str]:
         """The uuids of the consumers that have an allocation on the tree."""
-        return frozenset(a.consumer_uuid for a in self.allocations)
+        return _consumers(self.allocations)
 
     @property
     def shared_consumer_uuids(self) -> frozenset[str]:
@@ -228,3 +230,9 @@ class PlacementView:
     def root(self) -> Provider | None:
         """The root provider of the tree, None if it does not exist yet."""
         return self.provider(self.root_uuid)
+
+
+@for_the_same_arguments
+def _consumers(allocations: tuple[Allocation, ...]) -> frozenset[str]:
+    """Return the uuids of the consumers that have one of the allocations."""
+    return frozenset(allocation.consumer_uuid for allocation in allocations)

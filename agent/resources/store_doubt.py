@@ -40,6 +40,7 @@ from dataclasses import dataclass
 from agent.model.host.facts import Domain
 from agent.model.host.storage import FileSystemIdentity
 from agent.model.host.store import StoreMark
+from agent.model.memo import for_the_same_arguments
 from agent.model.naming import is_block_storage_file
 from agent.model.owners import AGENT_OWNER
 from agent.model.settings import Settings
@@ -260,6 +261,7 @@ def _sorted_out(found: Iterable[tuple[str, bool]]) -> GuestDisks:
     return GuestDisks(present=len(pairs) - len(missing), missing=missing)
 
 
+@for_the_same_arguments
 def _wanted(domains: Iterable[Domain], settings: Settings) -> frozenset[str]:
     """Return the paths of guests' disks that must be on the store. Files of block storage volumes are elsewhere."""
     sources = [(disk.kind, disk.source) for domain in domains for disk in domain.disks if disk.source]
