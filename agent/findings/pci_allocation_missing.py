@@ -56,7 +56,9 @@ class _Home(NamedTuple):
 def _find(audit: AuditFacts) -> Findings:
     host, view = audit.snapshot.host.value, view_of(audit)
     homes = _homes(audit.tree, view) if audit.tree and view else {}
-    takers = [d for d in (host.domains if host else ()) if not homes.keys().isdisjoint(d.pci_addresses)]
+    if host is None or not homes:
+        return
+    takers = [domain for domain in host.domains if not homes.keys().isdisjoint(domain.pci_addresses)]
     if not takers:
         return
     at_rest = resting(audit.rows, audit.state)
