@@ -20,6 +20,8 @@ from agent.model.settings import Role
 _UNIT = "stocktake-agent"
 # A pattern for systemctl, because distributions name the unit either nova-compute or openstack-nova-compute.
 _NOVA_COMPUTE = "*nova-compute.service"
+#: When an operator may remove data of an instance from this host; look_for_instance shows whether this holds.
+IF_NOT_NEEDED_HERE = "if the instance is deleted, or another host has the instance and its disk"
 
 
 def heal(words: str) -> Remedy:
@@ -33,6 +35,12 @@ def heal(words: str) -> Remedy:
 def inspect(words: str, command: str | None = None) -> Remedy:
     """Return a remedy that changes nothing: its command only shows facts, so that the operator can decide."""
     return Remedy(kind=RemedyKind.INSPECT, words=words, command=command)
+
+
+def look_for_instance(uuid: str) -> Remedy:
+    """Return a remedy that shows whether IF_NOT_NEEDED_HERE holds for the instance."""
+    words = "check that the instance is deleted, or that another host has the instance and its disk"
+    return inspect(words, show_server(uuid))
 
 
 def by_hand(words: str, command: str | None = None) -> Remedy:

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_began import by_deletion
 from agent.findings.base_headlines import size_text
-from agent.findings.base_remedies import by_hand, inspect, line, reload_agent, show_server, wait
+from agent.findings.base_remedies import (
+    IF_NOT_NEEDED_HERE,
+    by_hand,
+    inspect,
+    line,
+    look_for_instance,
+    reload_agent,
+    wait,
+)
 from agent.model.finding import Remedy
 from agent.model.nova import Instance
 from agent.model.settings import Role, UnmanagedPolicy
@@ -95,12 +103,8 @@ def _remedies(owned: OwnedVolume) -> tuple[Remedy, ...]:
     path = owned.volume.path
     remove = line("lvremove", path)
     if owned.owner_uuid is not None:
-        look = inspect(
-            "check that the instance is deleted, or that another host has the instance and its disk",
-            show_server(owned.owner_uuid),
-        )
-        condition = "if the instance is deleted, or another host has the instance and its disk"
-        return (look, by_hand(f"{condition}, remove the volume; {_LOST}", remove))
+        words = f"{IF_NOT_NEEDED_HERE}, remove the volume; {_LOST}"
+        return (look_for_instance(owned.owner_uuid), by_hand(words, remove))
     return (
         inspect("find the volume's owner", line("lvs", "-o", "+lv_time,lv_tags", path)),
         by_hand(f"if the volume is not needed, remove it; {_LOST}", remove),

@@ -6,7 +6,7 @@ from agent.books.image_ledger import leftovers
 from agent.findings.base import AuditFacts, Findings, Rule
 from agent.findings.base_began import by_deletion
 from agent.findings.base_headlines import size_text
-from agent.findings.base_remedies import by_hand, inspect, line, show_server
+from agent.findings.base_remedies import IF_NOT_NEEDED_HERE, by_hand, inspect, line, look_for_instance
 from agent.model.finding import Severity
 from agent.model.nova import Instance, NovaState
 from agent.model.snapshot import IMAGES, LIBVIRT, STATE
@@ -27,10 +27,7 @@ def _find(audit: AuditFacts) -> Findings:
             began=by_deletion(_instance(left.owner, state)),
             facts=(("path", left.path), ("size_bytes", left.size_bytes)),
             remedies=(
-                inspect(
-                    "check that the instance is deleted, or that another host has the instance and its disk",
-                    show_server(left.owner),
-                ),
+                look_for_instance(left.owner),
                 inspect("see what the folder contains", line("ls", "-lR", left.path)),
                 by_hand(_REMOVE, line("rm", "-r", "--", left.path)),
             ),
@@ -53,9 +50,8 @@ def _whereabouts(uuid: str, state: NovaState | None) -> str:
 
 
 _REMOVE = (
-    "if the instance is deleted, or another host has the instance and its disk, and if no other disk has a backing "
-    "file in the folder (qemu-img info --backing-chain shows the backing files of a disk), remove the folder; warning: "
-    "rm destroys its data, and nothing brings the data back"
+    f"{IF_NOT_NEEDED_HERE}, and if no other disk has a backing file in the folder (qemu-img info --backing-chain shows "
+    "the backing files of a disk), remove the folder; warning: rm destroys its data, and nothing brings the data back"
 )
 
 RULE = Rule(code="image-leftover", severity=Severity.WARNING, find=_find, rests_on=frozenset({IMAGES, STATE, LIBVIRT}))

@@ -38,6 +38,7 @@ CACHES = MappingProxyType(
         "agent.findings.consumer_on_several_providers._spread": "consumers that use a resource class in several trees",
         "agent.model.host.device_match.matched": "which device_spec applies to which PCI device",
         "agent.model.own_consumers.own_consumers": "the uuids of the consumers that the agent itself creates",
+        "agent.model.placement._consumers": "the consumers with an allocation on the tree",
         "agent.model.snapshot._stored": "the facts of all storage sources, joined into one object",
         "agent.model.snapshot._used_on_root": "the resource classes with allocations on the root provider",
         "agent.nested.pci_offers._conflicts": "the PCI devices whose device_spec entries contradict each other",
@@ -50,9 +51,8 @@ CACHES = MappingProxyType(
         "agent.provider_tree.diff._used": "the resource classes with allocations on each provider",
         "agent.render.documents._ledger_text": "the table of each consumer's amounts, as JSON text",
         "agent.render.documents._storage_text": "the list of what uses the storage, as JSON text",
-        "agent.model.placement._consumers": "the consumers with an allocation on the tree",
-        "agent.resources.store_doubt._wanted": "the paths of guests' disks that must be on the disk store",
         "agent.resources.guests.expected_here": "the uuids of the instances that may have a guest on this host",
+        "agent.resources.store_doubt._wanted": "the paths of guests' disks that must be on the disk store",
         "agent.resources.volumes._owners": "the owners of the logical volumes",
         "agent.resources.volumes._users": "which guest uses which volume as a disk",
         # Caches with many entries: an audit needs one entry for each flavor, instance or finding.

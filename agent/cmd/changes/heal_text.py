@@ -72,11 +72,13 @@ def heal_blocks(document: Document, scenery: Scenery) -> Iterator[Block]:
 
 def _without_repair(document: Document, scenery: Scenery) -> Iterator[Line]:
     """Yield how many findings heal cannot repair on this host; nothing if the operator named the findings to repair."""
+    if scenery.is_named:
+        return
     shown = {about["finding_id"] for about in (*document["actions"], *document["refusals"])}
     shown.update(id_ for action in document["actions"] for id_ in action["also_ends"])
     others = [finding for id_, finding in scenery.findings.items() if id_ not in shown]
     left = [each for each in others if each["severity"] != Severity.INFO.value and heal_command(each) is None]
-    if left and not scenery.is_named:
+    if left:
         findings = "1 finding has" if len(left) == 1 else f"{len(left)} findings have"
         yield line(f"{findings} no automatic repair on this host: stocktake findings")
 

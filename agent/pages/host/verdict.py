@@ -15,6 +15,7 @@ from agent.pages.host.after_heal import free_now
 from agent.pages.host.facts import HostFacts
 from agent.pages.host.glance import glance
 from agent.pages.host.loss import Loss, Losses, losses_of
+from agent.pages.host.pictures.sources import why_not_asked
 from agent.pages.page import Section
 from agent.pages.sizes import listed, size_text
 from agent.pages.tables import NOT_KNOWN, cut, was_unread
@@ -36,7 +37,7 @@ def verdict(facts: HostFacts) -> Section:
     if facts.stale:
         blocks.append(Note(text=facts.stale, meaning=Meaning.UNREAD))
     for source in facts.unread_sources:
-        why = source.error or source.not_asked_because or "another source could not be read"
+        why = source.error or why_not_asked(source)
         text = f"{source.name} was not read: {cut(why, 600)}{_lost(source, facts.now)}"
         blocks.append(Note(text=text, meaning=Meaning.UNREAD))
     if (causes := glance(facts)) is not None:

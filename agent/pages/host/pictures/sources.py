@@ -49,8 +49,13 @@ def ms_text(duration_ms: float) -> str:
 def why_unread(source: SourceStatus) -> str:
     """Return the reason why the audit could not read the source."""
     if not source.asked:
-        return f"not asked: {source.not_asked_because or 'another source could not be read'}"
+        return f"not asked: {why_not_asked(source)}"
     return source.error or "no answer"
+
+
+def why_not_asked(source: SourceStatus) -> str:
+    """Return the reason why the audit did not try to read the source. Reports of older agents do not have it."""
+    return source.not_asked_because or "another source could not be read"
 
 
 def _row(source: SourceStatus, top: float, per_ms: float) -> Iterator[Shape]:
